@@ -1,0 +1,2 @@
+//! The `hostwarp` command.
+fn main() {}

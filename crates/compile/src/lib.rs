@@ -1,0 +1,1 @@
+//! A PTX module to core IR: names, scopes, types, control flow, diagnostics.

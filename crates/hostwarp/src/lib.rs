@@ -1,0 +1,1 @@
+//! Run NVIDIA PTX on any CPU with the bits a GPU would give.

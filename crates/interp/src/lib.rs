@@ -1,0 +1,1 @@
+//! The reference engine: columns of lanes in portable Rust.

@@ -1,0 +1,1 @@
+//! The core IR: types, ops, builder, verifier, text form. Knows no PTX.

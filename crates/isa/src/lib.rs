@@ -1,0 +1,1 @@
+//! The PTX instruction set: forms as the manual writes them, and their meaning in core ops.

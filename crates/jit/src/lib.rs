@@ -1,0 +1,1 @@
+//! The fast engine: LLVM, vectorised across lanes.

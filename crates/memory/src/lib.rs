@@ -1,0 +1,1 @@
+//! Device memory: address map, allocations, checks, faults.

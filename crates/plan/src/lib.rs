@@ -1,0 +1,1 @@
+//! What both engines must agree on about a kernel.

@@ -1,0 +1,1 @@
+//! PTX text to tree and back: lexer, total parser, printer.
