@@ -1,1 +1,5 @@
 //! The fast engine: LLVM, vectorised across lanes.
+
+pub mod llvm;
+pub mod object;
+pub mod target;
