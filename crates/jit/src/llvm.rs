@@ -305,10 +305,15 @@ fn compile_here(api: &Api, text: &str, target: &Target, tier: &Tier) -> Result<O
         let layout = api.take_message((api.copy_string_rep_of_target_data)(layout.handle));
 
         let context = Owned { handle: (api.context_create)(), free: api.context_dispose };
-        (api.context_set_diagnostic_handler)(context.handle, on_diagnostic, (&raw const sink).cast_mut().cast());
+        (api.context_set_diagnostic_handler)(
+            context.handle,
+            on_diagnostic,
+            (&raw const sink).cast_mut().cast(),
+        );
 
         // On the first line, so that line numbers in messages stay those of the text.
-        let text = format!("target datalayout = \"{layout}\" target triple = \"{}\" {text}", target.arch.triple());
+        let text =
+            format!("target datalayout = \"{layout}\" target triple = \"{}\" {text}", target.arch.triple());
         let buffer = (api.create_memory_buffer_with_memory_range_copy)(
             text.as_ptr().cast(),
             text.len(),
@@ -329,10 +334,8 @@ fn compile_here(api: &Api, text: &str, target: &Target, tier: &Tier) -> Result<O
         set_cpu_attributes(api, module.handle, target)?;
 
         if !tier.passes.is_empty() {
-            let options = Owned {
-                handle: (api.create_pass_builder_options)(),
-                free: api.dispose_pass_builder_options,
-            };
+            let options =
+                Owned { handle: (api.create_pass_builder_options)(), free: api.dispose_pass_builder_options };
             (api.pass_builder_options_set_loop_vectorization)(options.handle, 0);
             (api.pass_builder_options_set_slp_vectorization)(options.handle, 0);
             let failed = (api.run_passes)(module.handle, passes.as_ptr(), machine.handle, options.handle);

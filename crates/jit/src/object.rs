@@ -36,7 +36,9 @@ impl fmt::Display for LoadError {
         match self {
             LoadError::Malformed(what) => write!(f, "malformed object: {what}"),
             LoadError::WrongArch => write!(f, "the object is for another instruction set"),
-            LoadError::Refused(what) => write!(f, "the object has {what}, which compiled kernels may not have"),
+            LoadError::Refused(what) => {
+                write!(f, "the object has {what}, which compiled kernels may not have")
+            }
             LoadError::Undefined(names) => write!(f, "undefined symbols: {}", names.join(", ")),
             LoadError::Memory(why) => write!(f, "no executable memory: {why}"),
         }
@@ -125,7 +127,10 @@ fn lay_out(elf: &Elf<'_>) -> Result<Linked, LoadError> {
             }
             let align = usize::try_from(section.align.max(1)).unwrap_or(usize::MAX);
             if !align.is_power_of_two() || align > 4096 {
-                return Err(LoadError::Malformed(format!("section {} asks for alignment {align}", section.name)));
+                return Err(LoadError::Malformed(format!(
+                    "section {} asks for alignment {align}",
+                    section.name
+                )));
             }
             let start = size.next_multiple_of(align);
             size = start.saturating_add(section.data.len());
@@ -161,7 +166,8 @@ fn is_loaded(section: &Section<'_>) -> Result<bool, LoadError> {
     if !section.is_allocated() || section.name == ".eh_frame" || section.size == 0 {
         return Ok(false);
     }
-    let refuse = |what: &str| Err(LoadError::Refused(format!("{what} ({}, {} bytes)", section.name, section.size)));
+    let refuse =
+        |what: &str| Err(LoadError::Refused(format!("{what} ({}, {} bytes)", section.name, section.size)));
     if section.is_thread_local() {
         return refuse("thread-local data");
     }
@@ -209,7 +215,10 @@ fn link(elf: &Elf<'_>, linked: &Linked, base: u64, image: &mut [u8]) -> Result<(
             }
             let home = symbol.section().and_then(|section| linked.places.get(section).copied().flatten());
             let Some(home) = home else {
-                return Err(LoadError::Refused(format!("a reference to {}, which is not loaded", symbol.name)));
+                return Err(LoadError::Refused(format!(
+                    "a reference to {}, which is not loaded",
+                    symbol.name
+                )));
             };
             let relocated = relocate::Site {
                 address: base.wrapping_add(place as u64).wrapping_add(relocation.offset),
@@ -250,14 +259,4 @@ fn flush_instruction_cache(image: &[u8]) {
         }
         std::arch::asm!("dsb ish", "isb", options(nostack, preserves_flags));
     }
-}
-
-/// Links an object for any instruction set at a made-up address, without running it.
-#[cfg(test)]
-pub(crate) fn link_at(object: &[u8], base: u64) -> Result<Vec<u8>, LoadError> {
-    let elf = Elf::parse(object)?;
-    let linked = lay_out(&elf)?;
-    let mut image = vec![0; linked.size];
-    link(&elf, &linked, base, &mut image)?;
-    Ok(image)
 }

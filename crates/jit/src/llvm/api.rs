@@ -159,7 +159,9 @@ unsafe fn symbol<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
     // SAFETY: by the contract of this function.
     match unsafe { library.get::<T>(name.as_bytes()) } {
         Ok(symbol) => Ok(*symbol),
-        Err(_) => Err(format!("it has no function {name}, so it is older than LLVM {OLDEST} or not LLVM at all")),
+        Err(_) => {
+            Err(format!("it has no function {name}, so it is older than LLVM {OLDEST} or not LLVM at all"))
+        }
     }
 }
 
@@ -185,7 +187,10 @@ pub(super) fn open(path: &Path) -> Result<(Api, Version), String> {
     let library = unsafe { Library::new(path) }.map_err(|error| reason(&error))?;
     // SAFETY: the signatures are those of `llvm-c/Core.h`.
     let version = unsafe {
-        match symbol::<unsafe extern "C" fn(*mut c_uint, *mut c_uint, *mut c_uint)>(&library, "LLVMGetVersion") {
+        match symbol::<unsafe extern "C" fn(*mut c_uint, *mut c_uint, *mut c_uint)>(
+            &library,
+            "LLVMGetVersion",
+        ) {
             Ok(get_version) => {
                 let mut version = Version { major: 0, minor: 0, patch: 0 };
                 get_version(&mut version.major, &mut version.minor, &mut version.patch);

@@ -137,7 +137,11 @@ impl<'a> Elf<'a> {
                 name: name_at(names, u32_at(header, 0)?)?,
                 kind,
                 flags: u64_at(header, 8)?,
-                data: if kind == SHT_NOBITS || kind == 0 { &[] } else { range(file, u64_at(header, 24)?, size)? },
+                data: if kind == SHT_NOBITS || kind == 0 {
+                    &[]
+                } else {
+                    range(file, u64_at(header, 24)?, size)?
+                },
                 size,
                 align: u64_at(header, 48)?,
                 link: u32_at(header, 40)?,
@@ -200,7 +204,8 @@ impl Section<'_> {
 
     /// The section that this table of relocations applies to, if it is one.
     pub(super) fn relocates(&self) -> Option<Result<usize, LoadError>> {
-        (self.kind == SHT_RELA).then(|| usize::try_from(self.info).map_err(|_| malformed("relocations for no section")))
+        (self.kind == SHT_RELA)
+            .then(|| usize::try_from(self.info).map_err(|_| malformed("relocations for no section")))
     }
 
     pub(super) fn relocations(&self) -> Result<Vec<Relocation>, LoadError> {

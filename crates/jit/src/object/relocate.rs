@@ -50,7 +50,9 @@ fn x86_64(kind: u32, site: Site, bytes: &mut [u8]) -> Result<(), LoadError> {
             *place(bytes)? = distance.to_le_bytes();
         }
         R_32 => *place(bytes)? = u32::try_from(site.value).map_err(|_| out_of_reach(kind))?.to_le_bytes(),
-        R_32S => *place(bytes)? = i32::try_from(site.value as i64).map_err(|_| out_of_reach(kind))?.to_le_bytes(),
+        R_32S => {
+            *place(bytes)? = i32::try_from(site.value as i64).map_err(|_| out_of_reach(kind))?.to_le_bytes()
+        }
         _ => return Err(unknown(kind)),
     }
     Ok(())
