@@ -1,1 +1,42 @@
-//! The core IR: types, ops, builder, verifier, text form. Knows no PTX.
+//! The core IR: what a kernel means, with no trace of PTX left.
+//!
+//! A [`Function`] is a control-flow graph in SSA form with block parameters. A value is what *one lane* holds: an element
+//! type and a count of packed elements ([`Type`]). Engines run a function for many lanes at once; nothing here says how.
+//!
+//! The contract every engine relies on:
+//!
+//! - **Total.** Every op is defined on every bit pattern, in active and inactive lanes alike. See [`Op`] for the value in
+//!   each corner (shift by more than the width, division by zero, …).
+//! - **Lane-wise.** Except for memory, [`Op::LaneRead`], [`Op::Ballot`] and [`Op::ActiveMask`], an op sees one lane only.
+//! - **Guards, not blocks.** An op with a side effect may carry a guard ([`Inst::guard`]): a lane whose guard is false does
+//!   nothing and gets 0 as its result.
+//! - **A lane waits only between blocks.** Barriers and warp synchronisation are terminators ([`Term`]), so a lane's
+//!   position is always a block, and what a suspended lane needs is that block's live-in set.
+//! - **NaNs are abstract.** A value of element type f16, bf16 or f32 that is NaN stands for *the* NaN; which bits an engine
+//!   keeps in the meantime is its own affair. [`Op::ToBits`] makes it canonical (0x7fff, 0x7fff, 0x7fffffff). For f64 the
+//!   payload is part of the value after [`expand`] has spelled out the rule.
+//! - **Two levels.** Meanings may use any float op with any rounding; [`expand`] rewrites what is not
+//!   [primitive](Op::is_primitive) into plain integer and round-to-nearest ops. Engines see primitive functions only.
+//!
+//! [`verify`] checks all of it; after it says yes, no engine may panic.
+#![forbid(unsafe_code)]
+
+mod build;
+mod func;
+mod op;
+mod opt;
+mod text;
+mod types;
+mod verify;
+
+pub mod expand;
+
+pub use build::{Builder, Var};
+pub use func::{Block, BlockData, Function, Inst, KernelInfo, Target, Term, TrapKind, Value};
+pub use op::{
+    AtomicOp, Axis, BarrierKind, FBin, FCmp, IntBin, IntCmp, IntUn, Mem, Op, Order, Round, Scope, Space,
+    Special,
+};
+pub use opt::optimize;
+pub use types::{Elem, Type};
+pub use verify::{dominators, verify, verify_primitive};

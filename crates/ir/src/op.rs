@@ -1,0 +1,424 @@
+//! The ops.
+
+/// How a float result is rounded.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Round {
+    /// To nearest, ties to even.
+    Nearest,
+    /// Toward zero.
+    Zero,
+    /// Toward minus infinity.
+    Down,
+    /// Toward plus infinity.
+    Up,
+    /// To nearest, ties away from zero (conversions only).
+    Away,
+}
+
+/// Integer ops with two operands of one type; the result has that type. All wrap modulo the width unless said otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum IntBin {
+    Add,
+    Sub,
+    Mul,
+    /// High half of the unsigned double-width product.
+    MulHiU,
+    /// High half of the signed double-width product.
+    MulHiS,
+    /// All ones when the divisor is 0.
+    DivU,
+    /// All ones when the divisor is 0; the most negative number divided by −1 is itself.
+    DivS,
+    /// All ones when the divisor is 0.
+    RemU,
+    /// All ones when the divisor is 0; sign of the dividend; the most negative number modulo −1 is 0.
+    RemS,
+    And,
+    Or,
+    Xor,
+    /// 0 when the amount, taken as unsigned, is the width or more.
+    Shl,
+    /// 0 when the amount, taken as unsigned, is the width or more.
+    ShrU,
+    /// Copies of the sign when the amount, taken as unsigned, is the width or more.
+    ShrS,
+    MinU,
+    MinS,
+    MaxU,
+    MaxS,
+    /// |a − b| of unsigned operands.
+    AbsDiffU,
+    /// |a − b| of signed operands, as an unsigned number of the same width (it always fits).
+    AbsDiffS,
+    AddSatU,
+    AddSatS,
+    SubSatU,
+    SubSatS,
+}
+
+impl IntBin {
+    /// Every one, for tests that must cover all.
+    pub const ALL: [IntBin; 25] = {
+        use IntBin::*;
+        [
+            Add, Sub, Mul, MulHiU, MulHiS, DivU, DivS, RemU, RemS, And, Or, Xor, Shl, ShrU, ShrS, MinU, MinS,
+            MaxU, MaxS, AbsDiffU, AbsDiffS, AddSatU, AddSatS, SubSatU, SubSatS,
+        ]
+    };
+}
+
+/// Integer ops with one operand; the result has its type.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum IntUn {
+    Not,
+    Neg,
+    /// The most negative number is its own absolute value.
+    Abs,
+    Popc,
+    /// Leading zeros; the width for 0.
+    Clz,
+    /// Bits in reverse order.
+    Brev,
+}
+
+impl IntUn {
+    /// Every one.
+    pub const ALL: [IntUn; 6] = [IntUn::Not, IntUn::Neg, IntUn::Abs, IntUn::Popc, IntUn::Clz, IntUn::Brev];
+}
+
+/// Integer comparisons; the result is `i1` (packed like the operands).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum IntCmp {
+    Eq,
+    Ne,
+    LtU,
+    LeU,
+    LtS,
+    LeS,
+}
+
+impl IntCmp {
+    /// Every one.
+    pub const ALL: [IntCmp; 6] = [IntCmp::Eq, IntCmp::Ne, IntCmp::LtU, IntCmp::LeU, IntCmp::LtS, IntCmp::LeS];
+}
+
+/// Float ops with two operands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum FBin {
+    Add,
+    Sub,
+    Mul,
+    Div,
+}
+
+/// Float comparisons. The plain ones are false when an operand is NaN, those ending in `u` are true.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum FCmp {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Equ,
+    Neu,
+    Ltu,
+    Leu,
+    Gtu,
+    Geu,
+    /// Neither is NaN.
+    Num,
+    /// At least one is NaN.
+    Nan,
+}
+
+impl FCmp {
+    /// Every one.
+    pub const ALL: [FCmp; 14] = {
+        use FCmp::*;
+        [Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan]
+    };
+}
+
+/// x, y or z.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Axis {
+    X,
+    Y,
+    Z,
+}
+
+/// What a lane can ask the machine. All are `i32` but the last three, which are `i64`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Special {
+    /// Thread index in the CTA.
+    Tid(Axis),
+    /// CTA size.
+    Ntid(Axis),
+    /// CTA index in the grid.
+    Ctaid(Axis),
+    /// Grid size in CTAs.
+    Nctaid(Axis),
+    /// Lane in its warp, 0 to 31.
+    LaneId,
+    /// Warp in its CTA.
+    WarpId,
+    /// Warps in a CTA.
+    NWarpId,
+    /// Virtual multiprocessor the CTA runs on: schedule dependent on hardware, 0 here.
+    SmId,
+    /// Number of virtual multiprocessors.
+    NSmId,
+    /// Bytes of dynamic shared memory of the launch.
+    DynamicSharedSize,
+    /// Bytes of static and dynamic shared memory together.
+    TotalSharedSize,
+    /// Low word of the cycle counter.
+    Clock,
+    /// The cycle counter.
+    Clock64,
+    /// Nanoseconds.
+    GlobalTimer,
+    /// Number of the launch.
+    GridId,
+}
+
+/// A state space. An address in `Generic` is decoded by the memory map, in the others it is relative to the space
+/// (`Global`: the device address itself).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Space {
+    Global,
+    Shared,
+    Local,
+    Const,
+    Param,
+    Generic,
+}
+
+/// Memory order of an access.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Order {
+    Weak,
+    Volatile,
+    Relaxed,
+    Acquire,
+    Release,
+    AcqRel,
+    SeqCst,
+}
+
+/// Which threads an ordered access is ordered against.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Scope {
+    Cta,
+    Cluster,
+    Gpu,
+    Sys,
+}
+
+/// How memory is accessed. The address must be a multiple of the access size (all elements together); anything else faults.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Mem {
+    /// Which memory.
+    pub space: Space,
+    /// How strongly ordered.
+    pub order: Order,
+    /// Against whom.
+    pub scope: Scope,
+}
+
+impl Mem {
+    /// A weak access to `space`.
+    pub const fn weak(space: Space) -> Mem {
+        Mem { space, order: Order::Weak, scope: Scope::Cta }
+    }
+}
+
+/// Read-modify-write operations; the old value is the result.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum AtomicOp {
+    Exch,
+    /// args: address, compare, value.
+    Cas,
+    Add,
+    And,
+    Or,
+    Xor,
+    MinU,
+    MinS,
+    MaxU,
+    MaxS,
+    /// old ≥ b ? 0 : old + 1
+    Inc,
+    /// old = 0 or old > b ? b : old − 1
+    Dec,
+    /// Float add, rounded to nearest; `ftz` flushes subnormal operands and results.
+    FAdd {
+        #[allow(missing_docs)]
+        ftz: bool,
+    },
+}
+
+/// What a barrier does besides waiting.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BarrierKind {
+    /// Wait until the expected number of threads has arrived.
+    Sync,
+    /// Arrive and go on.
+    Arrive,
+}
+
+/// One operation. Arguments are in [`crate::Inst::args`]; packed values are worked on element by element.
+///
+/// "T" is any type of the named kind, and all arguments marked T have the same one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Op {
+    /// () → T. The bits of one element, the same for all elements.
+    Const(u64),
+    /// () → i32 or i64.
+    Special(Special),
+
+    /// (T, T) → T, T integer (`And`, `Or`, `Xor` also on i1; nothing else on i1).
+    Int(IntBin),
+    /// (T) → T, T integer (`Not` also on i1).
+    IntUn(IntUn),
+    /// (T, T) → i1 shaped like T. On i1 only `Eq` and `Ne`.
+    Cmp(IntCmp),
+    /// (i1, T, T) → T: second where the condition holds, else third. The condition is a plain i1, or shaped like T.
+    Select,
+    /// (T) → wider integer T of the same count, zero-extended (from i1 too).
+    Zext,
+    /// (T) → wider integer of the same count, sign-extended (from i1: all ones).
+    Sext,
+    /// (T) → narrower integer of the same count, low bits kept (to i1: the lowest bit).
+    Trunc,
+    /// (integer) → integer of the same total width; element 0 is in the lowest bits. Not on i1.
+    Bitcast,
+
+    /// (T packed) → element `.0`.
+    Extract(u8),
+    /// (E, E, …) → packed; as many arguments as elements, element 0 first.
+    Build,
+    /// (T, T) → T: element i of the result is element `.0[i]` of the two arguments laid end to end (first one first).
+    Permute([u8; 8]),
+    /// (packed integer, i32) → i32: the sum of all elements, extended, plus the second argument, modulo 2^32.
+    HSum {
+        /// Sign-extend the elements.
+        signed: bool,
+    },
+
+    /// (T, T) → T float. Primitive: f32 and f64, `Nearest`, no ftz.
+    Float {
+        /// Which.
+        op: FBin,
+        /// Rounding.
+        round: Round,
+        /// Flush subnormal operands and results to zero of the same sign.
+        ftz: bool,
+    },
+    /// (T, T, T) → a·b + c, rounded once. Primitive: f32 and f64, `Nearest`, no ftz.
+    Fma {
+        /// Rounding.
+        round: Round,
+        /// As in `Float`.
+        ftz: bool,
+    },
+    /// (T) → T. Primitive: f32 and f64, `Nearest`, no ftz.
+    Sqrt {
+        /// Rounding.
+        round: Round,
+        /// As in `Float`.
+        ftz: bool,
+    },
+    /// (T, T) → T. −0 < +0. One NaN: the other operand, or NaN with `nan`. Primitive: f32, f64.
+    FMin {
+        /// NaN wins.
+        nan: bool,
+    },
+    /// As `FMin`.
+    FMax {
+        /// NaN wins.
+        nan: bool,
+    },
+    /// (T) → T. Sign flipped; NaN stays the NaN. Primitive: f32, f64.
+    FNeg,
+    /// (T) → T. Sign cleared. Primitive: f32, f64.
+    FAbs,
+    /// (T) → T. Subnormals become zero of the same sign. Primitive: f32, f64.
+    Ftz,
+    /// (T, T) → i1 shaped like T. Primitive: f32, f64.
+    FCmp(FCmp),
+    /// (T float) → integer of the same shape. NaNs of f16, bf16 and f32 become canonical; f64 bits as they are.
+    ToBits,
+    /// (T integer) → float type of the same width and shape.
+    FromBits,
+    /// (float) → float of another element type, same count. Widening is exact. Primitive: f16→f32, f32→f64, and with
+    /// `Nearest` f32→f16, f64→f32.
+    FCvt(Round),
+    /// (T) → T: to an integral value. Primitive: f32, f64, all but `Away`.
+    FRound(Round),
+    /// (float) → integer of the same count, toward zero, clamped to its range; NaN gives 0. Primitive: f32, f64 to i32, i64.
+    FToInt {
+        /// Clamp to the signed range.
+        signed: bool,
+    },
+    /// (integer) → float of the same count. Primitive: i32, i64 to f32, f64 with `Nearest`.
+    IntToF {
+        /// The integer is signed.
+        signed: bool,
+        /// Rounding.
+        round: Round,
+    },
+
+    /// (address) → T. The address is i32 (zero-extended) or i64. May be guarded.
+    Load(Mem),
+    /// (address, T) → nothing. May be guarded.
+    Store(Mem),
+    /// (address, T) or for `Cas` (address, compare, T) → old T. T is i16 (Cas only), i32, i64, f32 or f64 (FAdd only),
+    /// i32 or i64 otherwise. May be guarded. Lanes go in ascending order.
+    Atomic(AtomicOp, Mem),
+    /// () → nothing: order memory operations.
+    Fence(Scope),
+
+    /// (T scalar, i32 lane) → T: the value the lane (modulo 32) holds, or one's own where that lane is not executing.
+    LaneRead,
+    /// (i1) → i32: bit per executing lane of the warp whose argument is true.
+    Ballot,
+    /// () → i32: bit per executing lane of the warp.
+    ActiveMask,
+}
+
+impl Op {
+    /// Whether dropping it when its result is unused, or running it once more, could be noticed.
+    pub fn has_effect(&self) -> bool {
+        matches!(self, Op::Store(_) | Op::Atomic(..) | Op::Fence(_))
+    }
+
+    /// Whether it may carry a guard.
+    pub fn may_be_guarded(&self) -> bool {
+        matches!(self, Op::Load(_) | Op::Store(_) | Op::Atomic(..))
+    }
+
+    /// Whether the result depends on its arguments alone: such ops may be moved, merged and removed.
+    pub fn is_pure(&self) -> bool {
+        !self.has_effect()
+            && !matches!(
+                self,
+                Op::Load(_)
+                    | Op::LaneRead
+                    | Op::Ballot
+                    | Op::ActiveMask
+                    | Op::Special(Special::Clock | Special::Clock64 | Special::GlobalTimer)
+            )
+    }
+}

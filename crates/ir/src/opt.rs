@@ -1,0 +1,483 @@
+//! Simplification that every consumer profits from: unreachable blocks, trivial parameters, dead code, bit casts of floats
+//! that cancel out, straight chains of blocks. Nothing here changes a bit of any result.
+
+use crate::*;
+use std::collections::HashMap;
+
+/// Simplifies a function until nothing changes. Value ids of what remains are kept.
+pub fn optimize(func: &mut Function) {
+    prune_unreachable(func);
+    remove_trivial_params(func);
+    float_params(func);
+    cancel_bit_casts(func);
+    common_subexpressions(func);
+    remove_dead(func);
+    remove_trivial_params(func);
+    merge_chains(func);
+    remove_dead(func);
+}
+
+/// Replaces uses of values as `map` says, following chains.
+fn replace_uses(func: &mut Function, map: &HashMap<Value, Value>) {
+    if map.is_empty() {
+        return;
+    }
+    let subst = |v: &mut Value| {
+        while let Some(&n) = map.get(v) {
+            *v = n;
+        }
+    };
+    for b in &mut func.blocks {
+        for i in &mut b.insts {
+            i.args.iter_mut().for_each(subst);
+            i.guard.iter_mut().for_each(subst);
+        }
+        b.term.for_each_use_mut(subst);
+    }
+}
+
+/// Removes blocks that cannot be reached and renumbers the rest, order kept.
+pub(crate) fn prune_unreachable(func: &mut Function) {
+    let mut reached = vec![false; func.blocks.len()];
+    let mut work = vec![Block::ENTRY];
+    while let Some(b) = work.pop() {
+        if !std::mem::replace(&mut reached[b.index()], true) {
+            work.extend(func.block(b).term.targets().iter().map(|t| t.block));
+        }
+    }
+    if reached.iter().all(|r| *r) {
+        return;
+    }
+    let mut number = vec![Block(0); reached.len()];
+    let mut next = 0;
+    for (i, r) in reached.iter().enumerate() {
+        if *r {
+            number[i] = Block(next);
+            next += 1;
+        }
+    }
+    let mut i = 0;
+    func.blocks.retain(|_| {
+        i += 1;
+        reached[i - 1]
+    });
+    for b in &mut func.blocks {
+        for t in b.term.targets_mut() {
+            t.block = number[t.block.index()];
+        }
+    }
+}
+
+/// Removes parameters that only ever get one value (or themselves).
+pub(crate) fn remove_trivial_params(func: &mut Function) {
+    loop {
+        let mut incoming: Vec<Vec<Option<Option<Value>>>> =
+            func.blocks.iter().map(|b| vec![None; b.params.len()]).collect();
+        for b in &func.blocks {
+            for t in b.term.targets() {
+                for (i, arg) in t.args.iter().enumerate() {
+                    let own = func.blocks[t.block.index()].params[i];
+                    let slot = &mut incoming[t.block.index()][i];
+                    if *arg == own {
+                        continue;
+                    }
+                    *slot = match *slot {
+                        None => Some(Some(*arg)),
+                        Some(Some(v)) if v == *arg => *slot,
+                        _ => Some(None),
+                    };
+                }
+            }
+        }
+        let mut map = HashMap::new();
+        let mut drop: Vec<Vec<bool>> = Vec::with_capacity(incoming.len());
+        for (b, list) in incoming.iter().enumerate() {
+            let mut d = vec![false; list.len()];
+            for (i, s) in list.iter().enumerate() {
+                if let Some(Some(v)) = s {
+                    map.insert(func.blocks[b].params[i], *v);
+                    d[i] = true;
+                }
+            }
+            drop.push(d);
+        }
+        if map.is_empty() {
+            return;
+        }
+        drop_params(func, &drop);
+        replace_uses(func, &map);
+    }
+}
+
+/// Drops the marked parameters and the arguments handed to them.
+fn drop_params(func: &mut Function, drop: &[Vec<bool>]) {
+    for b in 0..func.blocks.len() {
+        let mut i = 0;
+        func.blocks[b].params.retain(|_| {
+            i += 1;
+            !drop[b][i - 1]
+        });
+        for t in func.blocks[b].term.targets_mut() {
+            let mut i = 0;
+            t.args.retain(|_| {
+                i += 1;
+                !drop[t.block.index()][i - 1]
+            });
+        }
+    }
+}
+
+/// The instruction defining each value; block parameters have none.
+fn definitions(func: &Function) -> HashMap<Value, (Op, smallvec::SmallVec<[Value; 4]>)> {
+    let insts = func.blocks.iter().flat_map(|b| &b.insts);
+    insts.filter_map(|i| i.result.map(|r| (r, (i.op, i.args.clone())))).collect()
+}
+
+/// `from_bits(to_bits(x))` is x: arithmetic does not look at NaN bits. Same for bitcast pairs.
+fn cancel_bit_casts(func: &mut Function) {
+    let defs = definitions(func);
+    let mut map = HashMap::new();
+    for b in &func.blocks {
+        for i in &b.insts {
+            let (Some(r), Some(&a)) = (i.result, i.args.first()) else { continue };
+            let from = match i.op {
+                Op::FromBits | Op::Bitcast => a,
+                _ => continue,
+            };
+            // Look through a chain of bit casts back to something of the type wanted.
+            let mut at = from;
+            loop {
+                if func.ty(at) == func.ty(r) && (i.op == Op::Bitcast || func.ty(r).is_float()) {
+                    map.insert(r, at);
+                    break;
+                }
+                match defs.get(&at) {
+                    Some((Op::Bitcast, args)) => at = args[0],
+                    Some((Op::ToBits, args)) if i.op == Op::FromBits => at = args[0],
+                    _ => break,
+                }
+            }
+        }
+    }
+    // Never map a value to itself through a chain.
+    map.retain(|a, b| a != b);
+    replace_uses(func, &map);
+}
+
+/// Registers hold bits, so a float carried round a loop is an integer parameter: one canonicalisation per turn. Where every use
+/// of a parameter (through other parameters too) wants the float, or every value handed to it is a float's bits, the
+/// parameter can be the float itself.
+fn float_params(func: &mut Function) {
+    let defs = definitions(func);
+    // A parameter's candidate float type: the one its uses or arguments agree on.
+    let mut params: HashMap<Value, (usize, usize)> = HashMap::new();
+    for (b, data) in func.blocks.iter().enumerate() {
+        for (i, p) in data.params.iter().enumerate() {
+            if !func.ty(*p).is_float() && func.ty(*p).elem != Elem::I1 {
+                params.insert(*p, (b, i));
+            }
+        }
+    }
+    if params.is_empty() {
+        return;
+    }
+    // Resolves bitcasts so that i32 → i16x2 → f16x2 counts as a use as f16x2.
+    let mut cast_users: HashMap<Value, Vec<(Value, Op)>> = HashMap::new();
+    let mut other_use: std::collections::HashSet<Value> = Default::default();
+    for b in &func.blocks {
+        for i in &b.insts {
+            for a in &i.args {
+                match (i.op, i.result) {
+                    (Op::FromBits | Op::Bitcast, Some(r)) => {
+                        cast_users.entry(*a).or_default().push((r, i.op))
+                    }
+                    _ => {
+                        other_use.insert(*a);
+                    }
+                }
+            }
+            other_use.extend(i.guard);
+        }
+        other_use.extend(b.term.uses());
+    }
+    let mut flow: HashMap<Value, Vec<Value>> = HashMap::new(); // parameter → arguments
+    let mut flow_out: HashMap<Value, Vec<Value>> = HashMap::new(); // value → parameters it is handed to
+    for b in &func.blocks {
+        for t in b.term.targets() {
+            for (p, a) in func.blocks[t.block.index()].params.iter().zip(&t.args) {
+                flow.entry(*p).or_default().push(*a);
+                flow_out.entry(*a).or_default().push(*p);
+            }
+        }
+    }
+    let used_as = |v: Value| -> Option<Vec<Type>> {
+        // The float types all direct uses agree on, or None if some use is no float use.
+        if other_use.contains(&v) {
+            return None;
+        }
+        let mut tys = vec![];
+        let mut work = vec![v];
+        while let Some(v) = work.pop() {
+            if other_use.contains(&v) {
+                return None;
+            }
+            for (r, op) in cast_users.get(&v).into_iter().flatten() {
+                match op {
+                    Op::FromBits => tys.push(func.ty(*r)),
+                    _ if flow_out.contains_key(r) => return None,
+                    _ => work.push(*r),
+                }
+            }
+        }
+        Some(tys)
+    };
+    let made_from = |v: Value| -> Option<Type> {
+        let mut v = v;
+        loop {
+            match defs.get(&v)? {
+                (Op::Bitcast, a) => v = a[0],
+                (Op::ToBits, a) => return Some(func.ty(a[0])),
+                _ => return None,
+            }
+        }
+    };
+    // Start from the type of any float use, then keep what is consistent.
+    let mut want: HashMap<Value, Type> = HashMap::new();
+    for &p in params.keys() {
+        let mut direct: Vec<Type> = vec![];
+        let mut work = vec![p];
+        while let Some(v) = work.pop() {
+            for (r, op) in cast_users.get(&v).into_iter().flatten() {
+                if *op == Op::FromBits { direct.push(func.ty(*r)) } else { work.push(*r) }
+            }
+        }
+        direct.extend(flow.get(&p).into_iter().flatten().filter_map(|a| made_from(*a)));
+        direct.sort_unstable();
+        direct.dedup();
+        if let [one] = direct[..] {
+            want.insert(p, one);
+        }
+    }
+    // Case 1: every use is a float use (so payloads can never be seen). Case 2: every argument is a float's bits.
+    let mut by_use: std::collections::HashSet<Value> = want
+        .keys()
+        .copied()
+        .filter(|p| used_as(*p).is_some_and(|t| t.iter().all(|t| *t == want[p])))
+        .collect();
+    loop {
+        let before = by_use.len();
+        let keep: Vec<Value> = by_use
+            .iter()
+            .copied()
+            .filter(|p| {
+                flow_out.get(p).into_iter().flatten().all(|q| by_use.contains(q) && want[q] == want[p])
+            })
+            .collect();
+        by_use = keep.into_iter().collect();
+        if by_use.len() == before {
+            break;
+        }
+    }
+    let mut by_arg: std::collections::HashSet<Value> = want.keys().copied().collect();
+    loop {
+        let before = by_arg.len();
+        let keep: Vec<Value> = by_arg
+            .iter()
+            .copied()
+            .filter(|p| {
+                flow.get(p).into_iter().flatten().all(|a| {
+                    made_from(*a) == Some(want[p])
+                        || (by_arg.contains(a) && want[a] == want[p])
+                        || matches!(defs.get(a), Some((Op::Const(bits), _)) if !is_odd_nan(*bits, func.ty(*a), want[p]))
+                })
+            })
+            .collect();
+        by_arg = keep.into_iter().collect();
+        if by_arg.len() == before {
+            break;
+        }
+    }
+    let chosen: Vec<Value> = by_use.union(&by_arg).copied().filter(|p| want[p].elem != Elem::F64).collect();
+    for p in chosen {
+        make_float(func, p, want[&p], params[&p]);
+    }
+}
+
+/// Whether a constant is a NaN other than the canonical one in some element (then its bits must be kept).
+fn is_odd_nan(bits: u64, ty: Type, want: Type) -> bool {
+    let step = want.elem.bits();
+    let (mask, exp, canonical) = match want.elem {
+        Elem::F16 => (0x7fff, 0x7c00, 0x7fff),
+        Elem::BF16 => (0x7fff, 0x7f80, 0x7fff),
+        Elem::F32 => (0x7fff_ffff, 0x7f80_0000, 0x7fff_ffff),
+        _ => return true,
+    };
+    (0..ty.bits() / step).any(|i| {
+        let shift = (i * step) % ty.elem.bits();
+        let e = (bits >> shift) & want.elem.mask();
+        e & mask > exp && e != canonical
+    })
+}
+
+/// Turns parameter `p` into one of type `ty`; users get its bits back.
+fn make_float(func: &mut Function, p: Value, ty: Type, (block, index): (usize, usize)) {
+    let bits_ty = func.ty(p);
+    let q = func.new_value(ty);
+    func.blocks[block].params[index] = q;
+    let mut head = vec![];
+    let as_int = if ty.to_int() == bits_ty { p } else { func.new_value(ty.to_int()) };
+    let cast =
+        |op, a: Value, r| Inst { op, args: [a].into_iter().collect(), guard: None, result: Some(r), line: 0 };
+    head.push(cast(Op::ToBits, q, as_int));
+    if as_int != p {
+        head.push(cast(Op::Bitcast, as_int, p));
+    }
+    func.blocks[block].insts.splice(0..0, head);
+    for b in 0..func.blocks.len() {
+        let mut made = vec![];
+        let mut next = func.types.len() as u32;
+        for t in func.blocks[b].term.targets_mut() {
+            if t.block.index() == block {
+                let mut v = t.args[index];
+                if ty.to_int() != bits_ty {
+                    made.push((cast(Op::Bitcast, v, Value(next)), ty.to_int()));
+                    v = Value(next);
+                    next += 1;
+                }
+                made.push((cast(Op::FromBits, v, Value(next)), ty));
+                t.args[index] = Value(next);
+                next += 1;
+            }
+        }
+        for (inst, t) in made {
+            func.types.push(t);
+            func.blocks[b].insts.push(inst);
+        }
+    }
+}
+
+/// Merges equal pure instructions inside one block, and constants and specials over the whole function into the entry.
+fn common_subexpressions(func: &mut Function) {
+    let mut map = HashMap::new();
+    let mut global: HashMap<(Op, Type), Value> = HashMap::new();
+    let mut hoisted = vec![];
+    for b in 0..func.blocks.len() {
+        let mut local: HashMap<(Op, Vec<Value>, Type), Value> = HashMap::new();
+        let insts = std::mem::take(&mut func.blocks[b].insts);
+        let mut kept = Vec::with_capacity(insts.len());
+        for mut i in insts {
+            for a in &mut i.args {
+                while let Some(n) = map.get(a) {
+                    *a = *n;
+                }
+            }
+            if let (Some(r), true) = (i.result, i.op.is_pure()) {
+                let ty = func.ty(r);
+                if i.args.is_empty() {
+                    match global.get(&(i.op, ty)) {
+                        Some(v) => {
+                            map.insert(r, *v);
+                        }
+                        None => {
+                            global.insert((i.op, ty), r);
+                            hoisted.push(i);
+                        }
+                    }
+                    continue;
+                }
+                match local.get(&(i.op, i.args.to_vec(), ty)) {
+                    Some(v) => {
+                        map.insert(r, *v);
+                        continue;
+                    }
+                    None => {
+                        local.insert((i.op, i.args.to_vec(), ty), r);
+                    }
+                }
+            }
+            kept.push(i);
+        }
+        func.blocks[b].insts = kept;
+    }
+    hoisted.append(&mut func.blocks[0].insts);
+    func.blocks[0].insts = hoisted;
+    replace_uses(func, &map);
+}
+
+/// Removes pure instructions and parameters nobody needs.
+fn remove_dead(func: &mut Function) {
+    let mut live = vec![false; func.types.len()];
+    let mut work: Vec<Value> = vec![];
+    let mut def: HashMap<Value, (usize, usize)> = HashMap::new();
+    let mut param: HashMap<Value, Vec<Value>> = HashMap::new();
+    for (b, data) in func.blocks.iter().enumerate() {
+        for (n, i) in data.insts.iter().enumerate() {
+            if let Some(r) = i.result {
+                def.insert(r, (b, n));
+            }
+            // A load may fault: it stays unless nothing could come of it, so loads are kept.
+            if i.op.has_effect() || matches!(i.op, Op::Load(_)) {
+                work.extend(&i.args);
+                work.extend(i.guard);
+                work.extend(i.result);
+            }
+        }
+        work.extend(data.term.uses());
+        for t in data.term.targets() {
+            for (p, a) in func.blocks[t.block.index()].params.iter().zip(&t.args) {
+                param.entry(*p).or_default().push(*a);
+            }
+        }
+    }
+    while let Some(v) = work.pop() {
+        if std::mem::replace(&mut live[v.index()], true) {
+            continue;
+        }
+        if let Some(&(b, n)) = def.get(&v) {
+            let i = &func.blocks[b].insts[n];
+            work.extend(&i.args);
+            work.extend(i.guard);
+        }
+        work.extend(param.get(&v).into_iter().flatten());
+    }
+    let drop: Vec<Vec<bool>> =
+        func.blocks.iter().map(|b| b.params.iter().map(|p| !live[p.index()]).collect()).collect();
+    drop_params(func, &drop);
+    for b in &mut func.blocks {
+        b.insts.retain(|i| {
+            i.op.has_effect() || matches!(i.op, Op::Load(_)) || i.result.is_none_or(|r| live[r.index()])
+        });
+    }
+}
+
+/// Joins a block to its only successor if it is that block's only predecessor.
+fn merge_chains(func: &mut Function) {
+    let mut preds = vec![0; func.blocks.len()];
+    preds[0] = 1;
+    for b in &func.blocks {
+        for t in b.term.targets() {
+            preds[t.block.index()] += 1;
+        }
+    }
+    let mut map = HashMap::new();
+    for b in 0..func.blocks.len() {
+        while let Term::Jump(t) = &func.blocks[b].term {
+            let to = t.block.index();
+            if to == b || to == 0 || preds[to] != 1 {
+                break;
+            }
+            let args = t.args.clone();
+            let next = std::mem::replace(
+                &mut func.blocks[to],
+                BlockData { params: vec![], insts: vec![], term: Term::Exit, term_line: 0 },
+            );
+            map.extend(next.params.into_iter().zip(args));
+            preds[to] = usize::MAX; // empty and unreachable from here on
+            func.blocks[b].insts.extend(next.insts);
+            func.blocks[b].term = next.term;
+            func.blocks[b].term_line = next.term_line;
+        }
+    }
+    replace_uses(func, &map);
+    prune_unreachable(func);
+}

@@ -1,0 +1,178 @@
+//! The text form, for people: `run --emit ir`, test expectations, failure messages.
+
+use crate::*;
+use std::fmt;
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}", self.0)
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "b{}", self.0)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.block)?;
+        if !self.args.is_empty() {
+            write!(f, "({})", list(&self.args))?;
+        }
+        Ok(())
+    }
+}
+
+fn list(values: &[Value]) -> String {
+    values.iter().map(|v| v.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// `AddSatU` → `add_sat_u`.
+fn snake(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
+fn rounding(round: Round, ftz: bool) -> String {
+    let r = match round {
+        Round::Nearest => "",
+        Round::Zero => ".rz",
+        Round::Down => ".rm",
+        Round::Up => ".rp",
+        Round::Away => ".rna",
+    };
+    format!("{r}{}", if ftz { ".ftz" } else { "" })
+}
+
+impl fmt::Display for Mem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ".{}", snake(&format!("{:?}", self.space)))?;
+        if self.order != Order::Weak {
+            write!(f, ".{}.{}", snake(&format!("{:?}", self.order)), snake(&format!("{:?}", self.scope)))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Op::Const(bits) => write!(f, "const {bits:#x}"),
+            Op::Special(s) => {
+                let name = match s {
+                    Special::Tid(a) => format!("tid.{a:?}"),
+                    Special::Ntid(a) => format!("ntid.{a:?}"),
+                    Special::Ctaid(a) => format!("ctaid.{a:?}"),
+                    Special::Nctaid(a) => format!("nctaid.{a:?}"),
+                    other => snake(&format!("{other:?}")),
+                };
+                write!(f, "special {}", name.to_lowercase())
+            }
+            Op::Int(op) => f.write_str(&snake(&format!("{op:?}"))),
+            Op::IntUn(op) => f.write_str(&snake(&format!("{op:?}"))),
+            Op::Cmp(op) => write!(f, "cmp.{}", snake(&format!("{op:?}"))),
+            Op::Extract(i) => write!(f, "extract {i}"),
+            Op::Permute(p) => write!(f, "permute {p:?}"),
+            Op::HSum { signed } => write!(f, "hsum.{}", if signed { "s" } else { "u" }),
+            Op::Float { op, round, ftz } => {
+                write!(f, "f{}{}", snake(&format!("{op:?}")), rounding(round, ftz))
+            }
+            Op::Fma { round, ftz } => write!(f, "fma{}", rounding(round, ftz)),
+            Op::Sqrt { round, ftz } => write!(f, "sqrt{}", rounding(round, ftz)),
+            Op::FMin { nan } => write!(f, "fmin{}", if nan { ".nan" } else { "" }),
+            Op::FMax { nan } => write!(f, "fmax{}", if nan { ".nan" } else { "" }),
+            Op::FNeg => f.write_str("fneg"),
+            Op::FAbs => f.write_str("fabs"),
+            Op::FCmp(op) => write!(f, "fcmp.{}", snake(&format!("{op:?}"))),
+            Op::FCvt(round) => write!(f, "fcvt{}", rounding(round, false)),
+            Op::FRound(round) => write!(f, "fround{}", rounding(round, false)),
+            Op::FToInt { signed } => write!(f, "ftoint.{}", if signed { "s" } else { "u" }),
+            Op::IntToF { signed, round } => {
+                write!(f, "inttof.{}{}", if signed { "s" } else { "u" }, rounding(round, false))
+            }
+            Op::Load(m) => write!(f, "load{m}"),
+            Op::Store(m) => write!(f, "store{m}"),
+            Op::Atomic(op, m) => match op {
+                AtomicOp::FAdd { ftz } => write!(f, "atomic.fadd{}{m}", if ftz { ".ftz" } else { "" }),
+                op => write!(f, "atomic.{}{m}", snake(&format!("{op:?}"))),
+            },
+            Op::Fence(s) => write!(f, "fence.{}", snake(&format!("{s:?}"))),
+            other => f.write_str(&snake(&format!("{other:?}"))),
+        }
+    }
+}
+
+impl Function {
+    /// One instruction as text.
+    pub fn show(&self, i: &Inst) -> String {
+        let mut s = String::new();
+        if let Some(g) = i.guard {
+            s += &format!("@{g} ");
+        }
+        if let Some(r) = i.result {
+            s += &format!("{r}: {} = ", self.ty(r));
+        }
+        s += &i.op.to_string();
+        if !i.args.is_empty() {
+            s += &format!(" {}", list(&i.args));
+        }
+        s
+    }
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let KernelInfo { param_bytes, shared_bytes, local_bytes } = self.info;
+        writeln!(
+            f,
+            "kernel {} (param {param_bytes}, shared {shared_bytes}, local {local_bytes}) {{",
+            self.name
+        )?;
+        for b in self.block_ids() {
+            let data = self.block(b);
+            let params: Vec<String> = data.params.iter().map(|p| format!("{p}: {}", self.ty(*p))).collect();
+            writeln!(f, "{b}({}):", params.join(", "))?;
+            let mut line = 0;
+            for i in &data.insts {
+                let text = self.show(i);
+                let name =
+                    i.result.and_then(|r| self.names.get(&r)).map(|n| format!(" ({n})")).unwrap_or_default();
+                if i.line != line && i.line != 0 {
+                    line = i.line;
+                    writeln!(f, "    {text:<56} ; line {line}{name}")?;
+                } else if name.is_empty() {
+                    writeln!(f, "    {text}")?;
+                } else {
+                    writeln!(f, "    {text:<56} ;{name}")?;
+                }
+            }
+            match &data.term {
+                Term::Jump(t) => writeln!(f, "    jump {t}")?,
+                Term::Branch(c, a, b) => writeln!(f, "    branch {c}, {a}, {b}")?,
+                Term::Switch(c, ts) => {
+                    let ts: Vec<String> = ts.iter().map(|t| t.to_string()).collect();
+                    writeln!(f, "    switch {c}, [{}]", ts.join(", "))?
+                }
+                Term::Exit => writeln!(f, "    exit")?,
+                Term::Trap(TrapKind::Unsupported(n)) => {
+                    writeln!(f, "    unsupported {:?}", self.unsupported[*n as usize])?
+                }
+                Term::Trap(k) => writeln!(f, "    {}", snake(&format!("{k:?}")))?,
+                Term::Barrier { kind, id, count, next } => {
+                    let count = count.map(|c| format!(", {c}")).unwrap_or_default();
+                    writeln!(f, "    barrier.{} {id}{count}, {next}", snake(&format!("{kind:?}")))?
+                }
+                Term::WarpSync { mask, next } => writeln!(f, "    warp_sync {mask}, {next}")?,
+            }
+        }
+        writeln!(f, "}}")
+    }
+}

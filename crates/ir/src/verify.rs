@@ -1,0 +1,376 @@
+//! The verifier: what the IR promises, checked. After it says yes, no engine may panic.
+
+use crate::*;
+
+/// Checks structure, types and dominance.
+pub fn verify(func: &Function) -> Result<(), String> {
+    check(func, false)
+}
+
+/// As [`verify`], and every op must be [primitive](Op::is_primitive): what engines accept.
+pub fn verify_primitive(func: &Function) -> Result<(), String> {
+    check(func, true)
+}
+
+fn check(func: &Function, primitive: bool) -> Result<(), String> {
+    if func.blocks.is_empty() || !func.block(Block::ENTRY).params.is_empty() {
+        return Err("the entry block must exist and have no parameters".into());
+    }
+    for ty in &func.types {
+        if !matches!(ty.count, 1 | 2 | 4 | 8) {
+            return Err(format!("a value may have 1, 2, 4 or 8 elements, not {}", ty.count));
+        }
+    }
+    let at = |b: Block, what: &str| format!("{b}: {what}");
+    let known = |v: &Value| v.index() < func.types.len();
+    let mut defined = vec![false; func.types.len()];
+    for b in func.block_ids() {
+        let data = func.block(b);
+        let results = data.params.iter().copied().chain(data.insts.iter().filter_map(|i| i.result));
+        for v in results {
+            if !known(&v) {
+                return Err(at(b, &format!("{v} has no type")));
+            }
+            if std::mem::replace(&mut defined[v.index()], true) {
+                return Err(at(b, &format!("{v} is defined twice")));
+            }
+        }
+    }
+    for b in func.block_ids() {
+        let data = func.block(b);
+        for i in &data.insts {
+            if let Some(bad) = i.args.iter().chain(&i.guard).find(|v| !known(v) || !defined[v.index()]) {
+                return Err(at(b, &format!("{bad} is used and never defined")));
+            }
+            let ok = check_inst(func, i).and_then(|()| {
+                if primitive && !i.op.is_primitive(&arg_types(func, i), i.result.map(|r| func.ty(r))) {
+                    return Err("not a primitive op".to_string());
+                }
+                Ok(())
+            });
+            ok.map_err(|e| at(b, &format!("{e}: {}", func.show(i))))?;
+        }
+        let used = data.term.uses();
+        let handed = data.term.targets().into_iter().flat_map(|t| t.args.iter().copied());
+        if let Some(bad) = used.iter().copied().chain(handed).find(|v| !known(v) || !defined[v.index()]) {
+            return Err(at(b, &format!("{bad} is used and never defined")));
+        }
+        for (n, v) in used.iter().enumerate() {
+            let want = if matches!(data.term, Term::Branch(..)) { Type::I1 } else { Type::I32 };
+            if func.ty(*v) != want {
+                return Err(at(
+                    b,
+                    &format!("operand {n} of the terminator must be {want}, not {}", func.ty(*v)),
+                ));
+            }
+        }
+        if matches!(&data.term, Term::Switch(_, ts) if ts.is_empty()) {
+            return Err(at(b, "a switch needs a target"));
+        }
+        if let Term::Trap(TrapKind::Unsupported(n)) = data.term {
+            if n as usize >= func.unsupported.len() {
+                return Err(at(b, "an unsupported trap without its message"));
+            }
+        }
+        for t in data.term.targets() {
+            let Some(to) = func.blocks.get(t.block.index()) else {
+                return Err(at(b, &format!("{} does not exist", t.block)));
+            };
+            if t.block == Block::ENTRY {
+                return Err(at(b, "nothing may jump to the entry block"));
+            }
+            let want: Vec<Type> = to.params.iter().map(|p| func.ty(*p)).collect();
+            let got: Vec<Type> = t.args.iter().map(|a| func.ty(*a)).collect();
+            if want != got {
+                return Err(at(b, &format!("{} takes {want:?}, not {got:?}", t.block)));
+            }
+        }
+    }
+    check_dominance(func)
+}
+
+fn arg_types(func: &Function, i: &Inst) -> Vec<Type> {
+    i.args.iter().map(|a| func.ty(*a)).collect()
+}
+
+fn check_inst(func: &Function, i: &Inst) -> Result<(), String> {
+    use Elem::*;
+    let args = arg_types(func, i);
+    let result = i.result.map(|r| func.ty(r));
+    let need = |ok: bool, what: &str| if ok { Ok(()) } else { Err(what.to_string()) };
+    if let Some(g) = i.guard {
+        need(i.op.may_be_guarded(), "this op takes no guard")?;
+        need(func.ty(g) == Type::I1, "a guard must be i1")?;
+    }
+    let int = |t: Type| !t.is_float() && t.elem != I1;
+    let address = |t: Option<&Type>| matches!(t, Some(t) if *t == Type::I32 || *t == Type::I64);
+    match i.op {
+        Op::Store(_) | Op::Fence(_) => need(result.is_none(), "this op has no result")?,
+        _ => need(result.is_some(), "this op needs a result")?,
+    }
+    let r = result.unwrap_or(Type::I32);
+    match (i.op, args.as_slice()) {
+        (Op::Const(bits), []) => need(bits & !r.elem.mask() == 0, "the constant is wider than its type"),
+        (Op::Special(s), []) => {
+            let wide = matches!(s, Special::Clock64 | Special::GlobalTimer | Special::GridId);
+            need(r == if wide { Type::I64 } else { Type::I32 }, "wrong type for this special")
+        }
+        (Op::Int(op), [a, b]) => {
+            let bitwise = matches!(op, IntBin::And | IntBin::Or | IntBin::Xor);
+            need(
+                *a == r && *b == r && (int(r) || bitwise && r.elem == I1),
+                "wants two integers of the result's type",
+            )
+        }
+        (Op::IntUn(op), [a]) => need(
+            *a == r && (int(r) || op == IntUn::Not && r.elem == I1),
+            "wants an integer of the result's type",
+        ),
+        (Op::Cmp(op), [a, b]) => {
+            let plain = matches!(op, IntCmp::Eq | IntCmp::Ne);
+            need(
+                a == b && r == a.with(I1) && (int(*a) || plain && a.elem == I1),
+                "wants two integers, gives i1",
+            )
+        }
+        (Op::Select, [c, a, b]) => need(
+            *a == r && *b == r && (*c == Type::I1 || *c == r.with(I1)),
+            "wants i1 and two of the result's type",
+        ),
+        (Op::Zext | Op::Sext, [a]) => need(
+            !a.is_float() && int(r) && a.count == r.count && a.elem.bits() < r.elem.bits(),
+            "wants a narrower integer of the same count",
+        ),
+        (Op::Trunc, [a]) => need(
+            int(*a) && !r.is_float() && a.count == r.count && a.elem.bits() > r.elem.bits(),
+            "wants a wider integer of the same count",
+        ),
+        (Op::Bitcast, [a]) => {
+            need(int(*a) && int(r) && a.bits() == r.bits(), "wants an integer of the same total width")
+        }
+        (Op::Extract(n), [a]) => need(
+            a.count > 1 && n < a.count && r == Type::scalar(a.elem),
+            "wants a packed value that has this element",
+        ),
+        (Op::Build, es) => need(
+            es.len() > 1 && es.len() == r.count as usize && es.iter().all(|e| *e == Type::scalar(r.elem)),
+            "wants as many scalars as the result has elements",
+        ),
+        (Op::Permute(p), [a, b]) => {
+            let n = r.count as usize;
+            need(
+                *a == r && *b == r && n > 1 && p[..n].iter().all(|i| (*i as usize) < 2 * n),
+                "index out of range",
+            )
+        }
+        (Op::HSum { .. }, [a, acc]) => need(
+            a.count > 1 && int(*a) && a.elem != I64 && *acc == Type::I32 && r == Type::I32,
+            "wants packed, i32",
+        ),
+        (Op::Float { .. } | Op::FMin { .. } | Op::FMax { .. }, [a, b]) => {
+            need(r.is_float() && *a == r && *b == r, "wants two floats of the result's type")
+        }
+        (Op::Fma { .. }, [a, b, c]) => {
+            need(r.is_float() && *a == r && *b == r && *c == r, "wants three floats of the result's type")
+        }
+        (Op::Sqrt { .. } | Op::FNeg | Op::FAbs | Op::Ftz | Op::FRound(_), [a]) => {
+            need(r.is_float() && *a == r, "wants a float of the result's type")
+        }
+        (Op::FCmp(_), [a, b]) => {
+            need(a.is_float() && a == b && r == a.with(I1), "wants two floats, gives i1")
+        }
+        (Op::ToBits, [a]) => need(a.is_float() && r == a.to_int(), "wants a float, gives its integer type"),
+        (Op::FromBits, [a]) => need(r.is_float() && *a == r.to_int(), "wants the float's integer type"),
+        (Op::FCvt(_), [a]) => need(
+            a.is_float() && r.is_float() && a.count == r.count && a.elem != r.elem,
+            "wants another float type",
+        ),
+        (Op::FToInt { .. }, [a]) => {
+            need(a.is_float() && int(r) && a.count == r.count, "wants a float, gives an integer")
+        }
+        (Op::IntToF { .. }, [a]) => {
+            need(int(*a) && r.is_float() && a.count == r.count, "wants an integer, gives a float")
+        }
+        (Op::Load(_), [a]) => need(address(Some(a)) && r.elem != I1, "wants an address"),
+        (Op::Store(_), [a, v]) => need(address(Some(a)) && v.elem != I1, "wants an address and a value"),
+        (Op::Atomic(AtomicOp::Cas, _), [a, c, v]) => need(
+            address(Some(a)) && *c == r && *v == r && matches!(r, Type::I16 | Type::I32 | Type::I64),
+            "bad cas",
+        ),
+        (Op::Atomic(AtomicOp::FAdd { .. }, _), [a, v]) => need(
+            address(Some(a)) && *v == r && matches!(r, Type::F32 | Type::F64),
+            "wants an address and a float",
+        ),
+        (Op::Atomic(op, _), [a, v]) if op != AtomicOp::Cas => need(
+            address(Some(a)) && *v == r && matches!(r, Type::I32 | Type::I64),
+            "wants an address and an integer",
+        ),
+        (Op::Fence(_), []) => Ok(()),
+        (Op::LaneRead, [v, lane]) => {
+            need(*v == r && v.count == 1 && *lane == Type::I32, "wants a scalar and an i32 lane")
+        }
+        (Op::Ballot, [p]) => need(*p == Type::I1 && r == Type::I32, "wants i1, gives i32"),
+        (Op::ActiveMask, []) => need(r == Type::I32, "gives i32"),
+        _ => Err("wrong number of arguments".to_string()),
+    }
+}
+
+impl Op {
+    /// Whether engines implement this op on these types directly; [`expand`] rewrites all others.
+    pub fn is_primitive(&self, args: &[Type], result: Option<Type>) -> bool {
+        use Elem::*;
+        let wide = |t: Option<&Type>| t.is_some_and(|t| matches!(t.elem, F32 | F64));
+        let arg = args.first();
+        let (from, to) = (arg.map(|t| t.elem), result.map(|t| t.elem));
+        match *self {
+            Op::Float { round, ftz, .. } | Op::Fma { round, ftz } | Op::Sqrt { round, ftz } => {
+                wide(arg) && round == Round::Nearest && !ftz
+            }
+            Op::FMin { .. } | Op::FMax { .. } | Op::FNeg | Op::FAbs | Op::Ftz | Op::FCmp(_) => wide(arg),
+            Op::FRound(round) => wide(arg) && round != Round::Away,
+            Op::FCvt(round) => match (from, to) {
+                (Some(F16), Some(F32)) | (Some(F32), Some(F64)) => true,
+                (Some(F32), Some(F16)) | (Some(F64), Some(F32)) => round == Round::Nearest,
+                _ => false,
+            },
+            Op::FToInt { .. } => wide(arg) && matches!(to, Some(I32 | I64)),
+            Op::IntToF { round, .. } => {
+                matches!(from, Some(I32 | I64)) && wide(result.as_ref()) && round == Round::Nearest
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Every use must be reached only through its definition.
+fn check_dominance(func: &Function) -> Result<(), String> {
+    let idom = dominators(func);
+    let mut home: Vec<Option<(Block, usize)>> = vec![None; func.types.len()];
+    for b in func.block_ids() {
+        for p in &func.block(b).params {
+            home[p.index()] = Some((b, 0));
+        }
+        for (n, i) in func.block(b).insts.iter().enumerate() {
+            if let Some(r) = i.result {
+                home[r.index()] = Some((b, n + 1));
+            }
+        }
+    }
+    // Numbers of a depth-first walk over the dominator tree answer "does a dominate b" at once.
+    let n = func.blocks.len();
+    let mut children = vec![vec![]; n];
+    for b in 1..n {
+        if let Some(p) = idom[b] {
+            children[p.index()].push(b);
+        }
+    }
+    let (mut enter, mut leave, mut clock) = (vec![usize::MAX; n], vec![0; n], 0);
+    let mut stack = vec![(0usize, false)];
+    while let Some((b, done)) = stack.pop() {
+        clock += 1;
+        if done {
+            leave[b] = clock;
+        } else {
+            enter[b] = clock;
+            stack.push((b, true));
+            stack.extend(children[b].iter().map(|c| (*c, false)));
+        }
+    }
+    let dominates = |a: usize, b: usize| enter[a] <= enter[b] && leave[b] <= leave[a];
+    for b in func.block_ids() {
+        if enter[b.index()] == usize::MAX {
+            continue; // unreachable: never runs
+        }
+        let data = func.block(b);
+        let fine = |v: Value, at: usize| match home[v.index()] {
+            Some((h, n)) => {
+                if h == b {
+                    n <= at
+                } else {
+                    dominates(h.index(), b.index())
+                }
+            }
+            None => false,
+        };
+        for (n, i) in data.insts.iter().enumerate() {
+            if let Some(v) = i.args.iter().chain(&i.guard).find(|v| !fine(**v, n)) {
+                return Err(format!("{b}: {v} is used before its definition: {}", func.show(i)));
+            }
+        }
+        let handed = data.term.targets().into_iter().flat_map(|t| t.args.iter().copied()).collect::<Vec<_>>();
+        if let Some(v) = data.term.uses().into_iter().chain(handed).find(|v| !fine(*v, usize::MAX)) {
+            return Err(format!("{b}: {v} is used by the terminator before its definition"));
+        }
+    }
+    Ok(())
+}
+
+/// Immediate dominators (Cooper, Harvey, Kennedy); `None` for the entry and for unreachable blocks.
+pub fn dominators(func: &Function) -> Vec<Option<Block>> {
+    let n = func.blocks.len();
+    let mut order = vec![];
+    let mut state = vec![0u8; n];
+    let mut stack = vec![(0usize, 0usize)];
+    state[0] = 1;
+    while let Some((b, k)) = stack.pop() {
+        let targets = func.blocks[b].term.targets();
+        if let Some(t) = targets.get(k) {
+            stack.push((b, k + 1));
+            let t = t.block.index();
+            if state[t] == 0 {
+                state[t] = 1;
+                stack.push((t, 0));
+            }
+        } else {
+            order.push(b);
+        }
+    }
+    let mut number = vec![usize::MAX; n];
+    for (i, b) in order.iter().enumerate() {
+        number[*b] = i;
+    }
+    let mut preds = vec![vec![]; n];
+    for b in &order {
+        for t in func.blocks[*b].term.targets() {
+            preds[t.block.index()].push(*b);
+        }
+    }
+    let mut idom: Vec<Option<usize>> = vec![None; n];
+    idom[0] = Some(0);
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &b in order.iter().rev() {
+            if b == 0 {
+                continue;
+            }
+            let mut new: Option<usize> = None;
+            for &p in &preds[b] {
+                if idom[p].is_none() {
+                    continue;
+                }
+                new = Some(match new {
+                    None => p,
+                    Some(mut x) => {
+                        let mut y = p;
+                        while x != y {
+                            while number[x] < number[y] {
+                                x = idom[x].unwrap_or(0);
+                            }
+                            while number[y] < number[x] {
+                                y = idom[y].unwrap_or(0);
+                            }
+                        }
+                        x
+                    }
+                });
+            }
+            if new.is_some() && idom[b] != new {
+                idom[b] = new;
+                changed = true;
+            }
+        }
+    }
+    idom[0] = None;
+    idom.into_iter().map(|d| d.map(|d| Block(d as u32))).collect()
+}
