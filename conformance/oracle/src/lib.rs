@@ -15,7 +15,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod compare;
+mod cvt;
 mod edges;
+mod float;
+mod float_ops;
+mod integer;
 mod text;
 mod video;
 mod video_simd;
@@ -47,6 +52,13 @@ enum Meaning {
     Video(video::Scalar),
     Vmad(video::Mad),
     Simd(video_simd::Simd),
+    Integer(integer::Integer),
+    FloatArith(float_ops::FloatArith),
+    FloatMinMax(float_ops::FloatMinMax),
+    FloatSign(float_ops::FloatSign),
+    Setp(compare::Setp),
+    Selp(compare::Selp),
+    Cvt(cvt::Cvt),
 }
 
 impl Oracle {
@@ -86,6 +98,13 @@ impl Oracle {
             Meaning::Video(form) => vec![form.eval(values).into()],
             Meaning::Vmad(form) => vec![form.eval(values).into()],
             Meaning::Simd(form) => vec![form.eval(values).into()],
+            Meaning::Integer(form) => vec![form.eval(values)],
+            Meaning::FloatArith(form) => vec![form.eval(values)],
+            Meaning::FloatMinMax(form) => vec![form.eval(values)],
+            Meaning::FloatSign(form) => vec![form.eval(values)],
+            Meaning::Setp(form) => form.eval(values),
+            Meaning::Selp(form) => vec![form.eval(values)],
+            Meaning::Cvt(form) => vec![form.eval(values)],
         }
     }
 
@@ -97,24 +116,51 @@ impl Oracle {
 }
 
 fn parse_meaning(text: &mut Text) -> Result<(Vec<Input>, Meaning), String> {
-    let (inputs, meaning);
-    match text.opcode {
+    let float = text.mods.has_any(float::FLOAT_TYPES);
+    let parsed = match text.opcode {
         "vadd" | "vsub" | "vabsdiff" | "vmin" | "vmax" | "vshl" | "vshr" | "vset" => {
             let form = video::Scalar::parse(text)?;
-            inputs = text.int_inputs(&[32; 3])?;
-            meaning = Meaning::Video(form);
+            (text.int_inputs(&[32; 3])?, Meaning::Video(form))
         }
         "vmad" => {
             let form = video::Mad::parse(text)?;
-            inputs = text.int_inputs(&[32; 3])?;
-            meaning = Meaning::Vmad(form);
+            (text.int_inputs(&[32; 3])?, Meaning::Vmad(form))
         }
         "vadd2" | "vsub2" | "vavrg2" | "vabsdiff2" | "vmin2" | "vmax2" | "vset2" | "vadd4" | "vsub4"
         | "vavrg4" | "vabsdiff4" | "vmin4" | "vmax4" | "vset4" => {
-            meaning = Meaning::Simd(video_simd::Simd::parse(text)?);
-            inputs = text.int_inputs(&[32; 3])?;
+            let form = video_simd::Simd::parse(text)?;
+            (text.int_inputs(&[32; 3])?, Meaning::Simd(form))
+        }
+        "fma" | "mad" | "add" | "sub" | "mul" if float => {
+            let form = float_ops::FloatArith::parse(text)?;
+            (text.float_inputs(form.ty(), 3)?, Meaning::FloatArith(form))
+        }
+        "min" | "max" if float => {
+            let form = float_ops::FloatMinMax::parse(text)?;
+            (text.float_inputs(form.ty(), 3)?, Meaning::FloatMinMax(form))
+        }
+        "neg" | "abs" if float => {
+            let form = float_ops::FloatSign::parse(text)?;
+            (text.float_inputs(form.ty(), 1)?, Meaning::FloatSign(form))
+        }
+        "add" | "sub" | "mul" | "mad" | "min" | "max" | "abs" | "neg" | "and" | "or" | "xor" | "not"
+        | "shl" | "shr" => {
+            let form = integer::Integer::parse(text)?;
+            (text.int_inputs(&form.widths())?, Meaning::Integer(form))
+        }
+        "setp" => {
+            let (form, inputs) = compare::Setp::parse(text)?;
+            (inputs, Meaning::Setp(form))
+        }
+        "selp" => {
+            let (form, inputs) = compare::Selp::parse(text)?;
+            (inputs, Meaning::Selp(form))
+        }
+        "cvt" => {
+            let (form, inputs) = cvt::Cvt::parse(text)?;
+            (inputs, Meaning::Cvt(form))
         }
         other => return Err(format!("no instruction `{other}` here")),
-    }
-    Ok((inputs, meaning))
+    };
+    Ok(parsed)
 }

@@ -1,6 +1,7 @@
 //! The oracle's own reading of one instruction: opcode, modifiers, operands. It knows shapes only;
 //! each family takes the modifiers it understands and [`Mods::finish`] complains about the rest.
 
+use crate::float::{FloatType, Format};
 use crate::{Input, MAX_INPUTS};
 
 /// One instruction cut into its parts.
@@ -102,6 +103,30 @@ impl<'a> Text<'a> {
             })
             .collect()
     }
+
+    /// The inputs of an instruction whose first `count` operands are floats of this type.
+    pub fn float_inputs(&self, ty: FloatType, count: usize) -> Result<Vec<Input>, String> {
+        self.sources
+            .iter()
+            .take(count)
+            .map(|operand| match operand.kind {
+                Kind::Register => Ok(Input::Source),
+                kind if ty.lanes == 1 => float_constant(kind, ty.format).map(Input::Immediate),
+                _ => Err("a packed operand cannot be a constant".into()),
+            })
+            .collect()
+    }
+}
+
+/// PTX float constants are doubles; an f32 operand takes them rounded to nearest.
+fn float_constant(kind: Kind, format: Format) -> Result<u64, String> {
+    match (kind, format) {
+        (Kind::Single(bits), Format::F32) => Ok(bits.into()),
+        (Kind::Single(bits), Format::F64) => Ok(f64::from(f32::from_bits(bits)).to_bits()),
+        (Kind::Double(bits), Format::F32) => Ok((f64::from_bits(bits) as f32).to_bits().into()),
+        (Kind::Double(bits), Format::F64) => Ok(bits),
+        _ => Err("this operand cannot be that constant".into()),
+    }
 }
 
 /// `width` ones.
@@ -177,6 +202,11 @@ pub(crate) struct Mods<'a> {
 }
 
 impl<'a> Mods<'a> {
+    /// Is one of these still there?
+    pub fn has_any<T>(&self, table: &[(&str, T)]) -> bool {
+        self.left.iter().any(|m| table.iter().any(|(name, _)| name == m))
+    }
+
     /// Takes `name` if it is there.
     pub fn take(&mut self, name: &str) -> bool {
         let found = self.left.iter().position(|m| *m == name);

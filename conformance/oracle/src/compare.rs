@@ -1,0 +1,216 @@
+//! setp and selp.
+
+use std::cmp::Ordering;
+
+use crate::Input;
+use crate::float::{FLOAT_TYPES, FloatType, Format};
+use crate::integer::IntType;
+use crate::text::{Kind, Text, low_mask};
+
+/// Which outcomes of a comparison make it true.
+#[derive(Debug, Clone, Copy)]
+struct Relation {
+    less: bool,
+    equal: bool,
+    greater: bool,
+    unordered: bool,
+}
+
+impl Relation {
+    fn holds(self, order: Option<Ordering>) -> bool {
+        match order {
+            Some(Ordering::Less) => self.less,
+            Some(Ordering::Equal) => self.equal,
+            Some(Ordering::Greater) => self.greater,
+            None => self.unordered,
+        }
+    }
+}
+
+/// Where a comparison is defined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Domain {
+    /// Any type.
+    All,
+    /// Signed and unsigned integers and floats.
+    Numbers,
+    Unsigned,
+    Floats,
+}
+
+/// name, (less, equal, greater, unordered), domain
+const fn relation(outcomes: &[u8; 4]) -> Relation {
+    Relation {
+        less: outcomes[0] == b'<',
+        equal: outcomes[1] == b'=',
+        greater: outcomes[2] == b'>',
+        unordered: outcomes[3] == b'?',
+    }
+}
+
+const RELATIONS: &[(&str, (Relation, Domain))] = &[
+    ("eq", (relation(b" =  "), Domain::All)),
+    ("ne", (relation(b"< > "), Domain::All)),
+    ("lt", (relation(b"<   "), Domain::Numbers)),
+    ("le", (relation(b"<=  "), Domain::Numbers)),
+    ("gt", (relation(b"  > "), Domain::Numbers)),
+    ("ge", (relation(b" => "), Domain::Numbers)),
+    ("lo", (relation(b"<   "), Domain::Unsigned)),
+    ("ls", (relation(b"<=  "), Domain::Unsigned)),
+    ("hi", (relation(b"  > "), Domain::Unsigned)),
+    ("hs", (relation(b" => "), Domain::Unsigned)),
+    ("equ", (relation(b" = ?"), Domain::Floats)),
+    ("neu", (relation(b"< >?"), Domain::Floats)),
+    ("ltu", (relation(b"<  ?"), Domain::Floats)),
+    ("leu", (relation(b"<= ?"), Domain::Floats)),
+    ("gtu", (relation(b"  >?"), Domain::Floats)),
+    ("geu", (relation(b" =>?"), Domain::Floats)),
+    ("num", (relation(b"<=> "), Domain::Floats)),
+    ("nan", (relation(b"   ?"), Domain::Floats)),
+];
+
+#[derive(Debug, Clone, Copy)]
+enum Combine {
+    And,
+    Or,
+    Xor,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Type {
+    Int(IntType),
+    Float(FloatType),
+}
+
+/// setp
+#[derive(Debug, Clone)]
+pub(crate) struct Setp {
+    relation: Relation,
+    ty: Type,
+    ftz: bool,
+    /// The boolean operation with c, and whether c is complemented.
+    combine: Option<(Combine, bool)>,
+    two: bool,
+}
+
+impl Setp {
+    pub fn parse(text: &mut Text) -> Result<(Setp, Vec<Input>), String> {
+        let mods = &mut text.mods;
+        let float = mods.choice(FLOAT_TYPES);
+        let bit_size = mods.choice(&[("b16", "b16"), ("b32", "b32"), ("b64", "b64")]);
+        let combine = mods.choice(&[("and", Combine::And), ("or", Combine::Or), ("xor", Combine::Xor)]);
+        let (relation, domain) = mods.required("the comparison", RELATIONS)?;
+        let f32_or_f16 = float.is_some_and(|ty| matches!(ty.format, Format::F16 | Format::F32));
+        let ftz = f32_or_f16 && mods.take("ftz");
+        let ty = match (float, bit_size) {
+            (Some(ty), _) if ty.format == Format::F32 && ty.lanes == 2 => {
+                return Err("setp has no .f32x2".into());
+            }
+            (Some(ty), _) => Type::Float(ty),
+            (None, Some(name)) => {
+                Type::Int(IntType { bits: name[1..].parse().expect("a width"), signed: false, lanes: 1 })
+            }
+            (None, None) => Type::Int(IntType::take(text, &["u16", "u32", "u64", "s16", "s32", "s64"])?),
+        };
+        let allowed = match (domain, ty, bit_size) {
+            (Domain::All, ..) => true,
+            (Domain::Numbers, _, bits) => bits.is_none(),
+            (Domain::Unsigned, Type::Int(ty), None) => !ty.signed,
+            (Domain::Floats, Type::Float(_), _) => true,
+            _ => false,
+        };
+        if !allowed {
+            return Err("this type does not have that comparison".into());
+        }
+
+        text.count_sources(if combine.is_some() { 3..=3 } else { 2..=2 })?;
+        let (compared, c) = text.sources.split_at(2);
+        if compared.iter().chain(&text.dests).any(|o| o.negate || o.not || o.selector.is_some()) {
+            return Err("setp compares operands without sign or selector".into());
+        }
+        let two = text.dests.len() == 2;
+        if matches!(ty, Type::Float(FloatType { lanes: 2, .. })) && !two {
+            return Err("a packed comparison has two destinations".into());
+        }
+        let mut inputs = match ty {
+            Type::Int(ty) => text.int_inputs(&[ty.bits; 2])?,
+            Type::Float(ty) => text.float_inputs(ty, 2)?,
+        };
+        let mut complement = false;
+        if let [c] = c {
+            if c.kind != Kind::Register || c.negate || c.selector.is_some() {
+                return Err("c is a predicate".into());
+            }
+            complement = c.not;
+            inputs.push(Input::Source);
+        }
+        let combine = combine.map(|combine| (combine, complement));
+        Ok((Setp { relation, ty, ftz, combine, two }, inputs))
+    }
+
+    pub fn eval(&self, [a, b, c, _]: [u64; 4]) -> Vec<u64> {
+        let [first, second] = match self.ty {
+            Type::Int(ty) => {
+                let t = self.relation.holds(Some(ty.value(a).cmp(&ty.value(b))));
+                [t, !t]
+            }
+            Type::Float(ty) => {
+                let width = ty.format.width();
+                let lane = |i: u32| {
+                    let element = |x: u64| ty.format.flush_if(self.ftz, x >> (i * width) & low_mask(width));
+                    self.relation.holds(ty.format.compare(element(a), element(b)))
+                };
+                let t = lane(0);
+                // The second destination of a packed comparison is its second element.
+                [t, if ty.lanes == 2 { lane(1) } else { !t }]
+            }
+        };
+        let combined = |t: bool| {
+            u64::from(match self.combine {
+                None => t,
+                Some((combine, complement)) => {
+                    let c = (c & 1 == 1) ^ complement;
+                    match combine {
+                        Combine::And => t & c,
+                        Combine::Or => t | c,
+                        Combine::Xor => t ^ c,
+                    }
+                }
+            })
+        };
+        if self.two { vec![combined(first), combined(second)] } else { vec![combined(first)] }
+    }
+}
+
+/// selp
+#[derive(Debug, Clone)]
+pub(crate) struct Selp {
+    width: u32,
+}
+
+impl Selp {
+    pub fn parse(text: &mut Text) -> Result<(Selp, Vec<Input>), String> {
+        text.plain_operands(3)?;
+        let (width, mut inputs);
+        if let Some(ty) = text.mods.choice(FLOAT_TYPES) {
+            if !matches!(ty.format, Format::F32 | Format::F64) || ty.lanes != 1 {
+                return Err("selp has .f32 and .f64 only".into());
+            }
+            width = ty.format.width();
+            inputs = text.float_inputs(ty, 2)?;
+        } else {
+            let names = ["b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64"];
+            width = IntType::take(text, &names)?.bits;
+            inputs = text.int_inputs(&[width; 2])?;
+        }
+        if text.sources[2].kind != Kind::Register {
+            return Err("c is a predicate".into());
+        }
+        inputs.push(Input::Source);
+        Ok((Selp { width }, inputs))
+    }
+
+    pub fn eval(&self, [a, b, c, _]: [u64; 4]) -> u64 {
+        (if c & 1 == 1 { a } else { b }) & low_mask(self.width)
+    }
+}
