@@ -240,10 +240,7 @@ impl Builder {
 
     /// Asks the machine.
     pub fn special(&mut self, s: Special) -> Value {
-        let ty = match s {
-            Special::Clock64 | Special::GlobalTimer | Special::GridId => Type::I64,
-            _ => Type::I32,
-        };
+        let ty = if s.is_wide() { Type::I64 } else { Type::I32 };
         self.inst(Op::Special(s), &[], ty)
     }
 }
@@ -367,10 +364,10 @@ impl Builder {
         let mut filled = vec![0; self.func.blocks.len()];
         loop {
             let mut changed = false;
-            for b in 0..self.func.blocks.len() {
-                while filled[b] < self.param_vars[b].len() {
-                    let var = self.param_vars[b][filled[b]];
-                    filled[b] += 1;
+            for (b, filled) in filled.iter_mut().enumerate() {
+                while *filled < self.param_vars[b].len() {
+                    let var = self.param_vars[b][*filled];
+                    *filled += 1;
                     changed = true;
                     let mut preds = self.preds[b].clone();
                     preds.sort_unstable();

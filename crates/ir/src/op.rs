@@ -154,7 +154,7 @@ pub enum Axis {
     Z,
 }
 
-/// What a lane can ask the machine. All are `i32` but the last three, which are `i64`.
+/// What a lane can ask the machine. All are `i32` but those [`Special::is_wide`] names, which are `i64`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Special {
     /// Thread index in the CTA.
@@ -187,6 +187,15 @@ pub enum Special {
     GlobalTimer,
     /// Number of the launch.
     GridId,
+    /// Device address of the block that holds the module's global variables.
+    GlobalsBase,
+}
+
+impl Special {
+    /// Whether it is `i64`.
+    pub fn is_wide(self) -> bool {
+        matches!(self, Special::Clock64 | Special::GlobalTimer | Special::GridId | Special::GlobalsBase)
+    }
 }
 
 /// A state space. An address in `Generic` is decoded by the memory map, in the others it is relative to the space

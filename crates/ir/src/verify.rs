@@ -67,10 +67,8 @@ fn check(func: &Function, primitive: bool) -> Result<(), String> {
         if matches!(&data.term, Term::Switch(_, ts) if ts.is_empty()) {
             return Err(at(b, "a switch needs a target"));
         }
-        if let Term::Trap(TrapKind::Unsupported(n)) = data.term {
-            if n as usize >= func.unsupported.len() {
-                return Err(at(b, "an unsupported trap without its message"));
-            }
+        if matches!(data.term, Term::Trap(TrapKind::Unsupported(n)) if n as usize >= func.unsupported.len()) {
+            return Err(at(b, "an unsupported trap without its message"));
         }
         for t in data.term.targets() {
             let Some(to) = func.blocks.get(t.block.index()) else {
@@ -112,8 +110,7 @@ fn check_inst(func: &Function, i: &Inst) -> Result<(), String> {
     match (i.op, args.as_slice()) {
         (Op::Const(bits), []) => need(bits & !r.elem.mask() == 0, "the constant is wider than its type"),
         (Op::Special(s), []) => {
-            let wide = matches!(s, Special::Clock64 | Special::GlobalTimer | Special::GridId);
-            need(r == if wide { Type::I64 } else { Type::I32 }, "wrong type for this special")
+            need(r == if s.is_wide() { Type::I64 } else { Type::I32 }, "wrong type for this special")
         }
         (Op::Int(op), [a, b]) => {
             let bitwise = matches!(op, IntBin::And | IntBin::Or | IntBin::Xor);
@@ -259,8 +256,8 @@ fn check_dominance(func: &Function) -> Result<(), String> {
     // Numbers of a depth-first walk over the dominator tree answer "does a dominate b" at once.
     let n = func.blocks.len();
     let mut children = vec![vec![]; n];
-    for b in 1..n {
-        if let Some(p) = idom[b] {
+    for (b, parent) in idom.iter().enumerate() {
+        if let Some(p) = parent {
             children[p.index()].push(b);
         }
     }
