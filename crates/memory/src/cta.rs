@@ -47,7 +47,9 @@ impl Block {
     /// Where `len` does not fit a window; launches are refused before.
     pub fn reset(&mut self, len: usize) {
         assert!(len as u64 <= WINDOW_SIZE || self.space == Space::Local, "{len} bytes do not fit a window");
-        self.lines.clear();
+        self.lines.truncate(len.div_ceil(LINE));
+        self.len = self.lines.len() * LINE;
+        self.bytes_mut().fill(0);
         self.lines.resize(len.div_ceil(LINE), Line([0; LINE]));
         self.len = len;
     }

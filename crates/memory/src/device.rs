@@ -238,7 +238,7 @@ impl DeviceMemory {
     }
 
     /// The host address of `[addr, addr + len)` where that is inside one live allocation. Nothing needs no allocation.
-    fn span(&self, addr: u64, len: u64, access: Access) -> Result<*mut u8, MemoryError> {
+    pub(crate) fn span(&self, addr: u64, len: u64, access: Access) -> Result<*mut u8, MemoryError> {
         if len == 0 {
             return Ok(self.host);
         }
@@ -403,6 +403,12 @@ impl DeviceMemory {
         let first = ((base - GLOBAL_BASE) / GRANULE) as usize;
         // SAFETY: callers pass ranges of the allocation table, which are inside the device; the entries are atomics.
         unsafe { std::slice::from_raw_parts(self.granules.add(first), size.div_ceil(GRANULE) as usize) }
+    }
+
+    /// Panics where the book-keeping contradicts itself.
+    #[cfg(test)]
+    pub(crate) fn check_table(&self) {
+        self.table().check(GLOBAL_BASE);
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

@@ -203,7 +203,10 @@ impl fmt::Display for Fault {
                     Space::Param => "the kernel's parameters",
                     Space::Global | Space::Generic => "memory",
                 };
+                // Offsets are often computed in 32 bits, and a negative one is a likelier mistake than a huge one.
+                let signed = u32::try_from(offset).map_or(offset as i64, |low| i64::from(low as i32));
                 match Place::of(offset, self.size, 0, len) {
+                    _ if signed < 0 => write!(f, "is {} before {owner}", bytes(signed.unsigned_abs())),
                     Place::Over(n) => write!(f, "runs {} over the end of {owner} ({})", bytes(n), bytes(len)),
                     Place::Past(n) if n > 0 => {
                         write!(f, "is {} past the end of {owner} ({})", bytes(n), bytes(len))

@@ -46,6 +46,8 @@ mod cta;
 mod device;
 mod fault;
 pub mod map;
+#[cfg(test)]
+mod model_test;
 mod run;
 mod scalar;
 mod table;
