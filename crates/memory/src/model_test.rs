@@ -4,7 +4,8 @@ use crate::map::{self, GLOBAL_BASE};
 use crate::{Access, DeviceMemory, FaultKind, GRANULE, MemoryError, Place, Space};
 use proptest::prelude::*;
 
-const CAPACITY: u64 = 64 * 1024;
+/// Small, so that quarantine has to yield and allocations fail now and then.
+const CAPACITY: u64 = 20 * 1024;
 
 /// `which` picks an allocation, live or freed, modulo how many there have been.
 #[derive(Clone, Debug)]
