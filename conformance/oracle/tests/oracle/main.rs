@@ -7,6 +7,7 @@ mod examples;
 mod facts;
 mod float_arithmetic;
 mod integers;
+mod recorded_video;
 mod video;
 
 use hostwarp_oracle::Oracle;
