@@ -1,1 +1,222 @@
 //! What both engines must agree on about a kernel.
+//!
+//! A [`Plan`] is made once per primitive function and says:
+//!
+//! - in which [order](Plan::order) blocks are run. Among the groups of lanes of a warp that can go on, the one at the lowest
+//!   [position](Plan::position) runs first; in reducible code this brings lanes together again at the post-dominator;
+//! - where lanes may [stop](Plan::suspends) and what they [need](Plan::live_in) to go on there;
+//! - where each value lives in the [frame](Frame) that engines hand to each other;
+//! - which values are the same, or evenly spaced, in all lanes of a group ([`Shape`]), which branches may
+//!   [split](Plan::divergent) a group, and which blocks may be run by [part](Plan::masked) of it.
+//!
+//! Shapes hold for lanes that run *together*: an engine that lets lanes of one group run the same block at different times
+//! (the interpreter, when one lane waits for another) must not rely on them.
+#![forbid(unsafe_code)]
+
+mod frame;
+mod live;
+mod order;
+mod shape;
+mod text;
+
+pub use frame::Frame;
+pub use order::Loop;
+
+use hostwarp_ir::{Block, Function, Op, Special, Term, Value};
+
+/// What the analysis may take for granted about launches.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Assume {
+    /// Consecutive lanes of a group have consecutive `tid.x` and equal `tid.y` and `tid.z`: the CTA is one-dimensional, or
+    /// `ntid.x` is a multiple of the group's width and so no group goes round the corner.
+    pub contiguous_x: bool,
+    /// Lanes in a group. Up to 32 a group lies in one warp.
+    pub group: u32,
+    /// Values that are never needed at the same time may share a slot of the frame. Off for tracing.
+    pub share_slots: bool,
+}
+
+impl Default for Assume {
+    fn default() -> Self {
+        Assume { contiguous_x: false, group: 32, share_slots: true }
+    }
+}
+
+impl Assume {
+    /// What holds for CTAs of this size in groups of `group` lanes.
+    pub fn for_block(block: [u32; 3], group: u32) -> Assume {
+        let one_dimensional = block[1] == 1 && block[2] == 1;
+        let contiguous_x = one_dimensional || group != 0 && block[0].is_multiple_of(group);
+        Assume { contiguous_x, group, ..Assume::default() }
+    }
+}
+
+/// How a value differs between the lanes of a group that run together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Shape {
+    /// The same in all lanes.
+    Uniform,
+    /// base + lane · stride modulo the width of the (scalar integer) type, lane counted within the group. The stride is
+    /// never 0 and is sign-extended from the width.
+    Affine {
+        /// From lane to lane.
+        stride: i64,
+        /// True only if the narrower value it was extended from did not wrap within the group: to be checked when running
+        /// (once, at the extension: first and last lane decide).
+        may_wrap: bool,
+    },
+    /// Anything.
+    Varying,
+}
+
+/// How long a value that is the same for all lanes of a CTA stays the same. Such a value depends on launch and CTA index
+/// alone, whatever way control takes, so it may be computed ahead.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub enum Invariance {
+    /// The same for the whole launch.
+    Launch,
+    /// The same for all lanes of a CTA.
+    Cta,
+    /// Differs, or may.
+    None,
+}
+
+/// The plan of a function. Vectors are indexed by block or value number.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What was taken for granted.
+    pub assume: Assume,
+    /// The reachable blocks in the order they are run: reverse post-order with every natural loop contiguous.
+    pub order: Vec<Block>,
+    /// The place of each block in `order`; `u32::MAX` for unreachable blocks.
+    pub position: Vec<u32>,
+    /// The edges (from, to) that do not lead forward in `order`.
+    pub back_edges: Vec<(Block, Block)>,
+    /// Natural loops, outer before inner.
+    pub loops: Vec<Loop>,
+    /// The innermost loop around each block, as index into `loops`.
+    pub loop_of: Vec<Option<usize>>,
+    /// Blocks at whose start a lane may wait: targets of back-edges, what follows a barrier or a warp synchronisation, and the entry.
+    pub suspends: Vec<bool>,
+    /// What a lane needs at the start of a block, its parameters included, in ascending order; values that can be
+    /// [made again](Plan::remat) left out.
+    pub live_in: Vec<Vec<Value>>,
+    /// Constants and specials that only depend on launch, CTA and lane: never in a frame, made again where needed.
+    pub remat: Vec<bool>,
+    /// Values that can be computed ahead for a launch or a CTA.
+    pub invariance: Vec<Invariance>,
+    /// How each value differs between lanes, wherever it is used.
+    pub shape: Vec<Shape>,
+    /// Blocks whose terminator may split the lanes of a group.
+    pub divergent: Vec<bool>,
+    /// Blocks that may be run by only part of the lanes of a group that entered the kernel together.
+    pub masked: Vec<bool>,
+    /// Where values live while lanes are suspended.
+    pub frame: Frame,
+    /// The most varying values alive at one point, counted in 32-bit words.
+    pub pressure: u32,
+}
+
+impl Plan {
+    /// Plans a function that [`hostwarp_ir::verify_primitive`] accepts.
+    pub fn new(func: &Function, assume: Assume) -> Plan {
+        let order::Order { order, position, back_edges, loops, loop_of } = order::order(func);
+        let mut suspends = vec![false; func.blocks.len()];
+        suspends[Block::ENTRY.index()] = true;
+        for (_, to) in &back_edges {
+            suspends[to.index()] = true;
+        }
+        for b in &order {
+            if let Term::Barrier { next, .. } | Term::WarpSync { next, .. } = &func.block(*b).term {
+                suspends[next.block.index()] = true;
+            }
+        }
+        let remat = remat(func);
+        let invariance = invariance(func, &order);
+        let live = live::Liveness::new(func, &order, &remat);
+        let control = shape::Control::new(func, &order, &position, &loops, &loop_of);
+        let shape::Shapes { shape, divergent, masked } = control.shapes(assume, &invariance);
+        let frame = Frame::new(func, &order, &position, &live, &remat, assume.share_slots);
+        let pressure = live.pressure(func, &order, &shape);
+        Plan {
+            assume,
+            order,
+            position,
+            back_edges,
+            loops,
+            loop_of,
+            suspends,
+            live_in: live.into_lists(),
+            remat,
+            invariance,
+            shape,
+            divergent,
+            masked,
+            frame,
+            pressure,
+        }
+    }
+
+    /// Whether going from `from` to `to` leads back.
+    pub fn is_back_edge(&self, from: Block, to: Block) -> bool {
+        self.position[to.index()] <= self.position[from.index()]
+    }
+}
+
+fn remat(func: &Function) -> Vec<bool> {
+    let mut remat = vec![false; func.types.len()];
+    for i in func.blocks.iter().flat_map(|b| &b.insts) {
+        if let (Op::Const(_) | Op::Special(_), Some(r)) = (i.op, i.result) {
+            remat[r.index()] = i.op.is_pure();
+        }
+    }
+    remat
+}
+
+/// Pure ops on constants, parameters and what the launch and the CTA say of themselves.
+fn invariance(func: &Function, order: &[Block]) -> Vec<Invariance> {
+    let mut of = vec![Invariance::None; func.types.len()];
+    let mut constant = vec![None; func.types.len()];
+    // Definitions dominate uses and `order` is a reverse post-order, so one pass sees every argument first.
+    for b in order {
+        for i in &func.block(*b).insts {
+            let Some(r) = i.result else { continue };
+            of[r.index()] = match i.op {
+                Op::Const(bits) => {
+                    constant[r.index()] = Some(bits);
+                    Invariance::Launch
+                }
+                Op::Special(s) => match s {
+                    Special::Ntid(_)
+                    | Special::Nctaid(_)
+                    | Special::NWarpId
+                    | Special::SmId
+                    | Special::NSmId
+                    | Special::DynamicSharedSize
+                    | Special::TotalSharedSize
+                    | Special::GridId
+                    | Special::GlobalsBase => Invariance::Launch,
+                    Special::Ctaid(_) => Invariance::Cta,
+                    Special::Tid(_) | Special::LaneId | Special::WarpId => Invariance::None,
+                    Special::Clock | Special::Clock64 | Special::GlobalTimer => Invariance::None,
+                },
+                // Only where it cannot fault.
+                Op::Load(m) if m.space == hostwarp_ir::Space::Param && i.guard.is_none() => {
+                    let size = func.ty(r).bytes() as u64;
+                    match constant[i.args[0].index()] {
+                        Some(at)
+                            if at % size == 0
+                                && at.saturating_add(size) <= u64::from(func.info.param_bytes) =>
+                        {
+                            Invariance::Launch
+                        }
+                        _ => Invariance::None,
+                    }
+                }
+                op if op.is_pure() => i.args.iter().map(|a| of[a.index()]).max().unwrap_or(Invariance::None),
+                _ => Invariance::None,
+            };
+        }
+    }
+    of
+}
