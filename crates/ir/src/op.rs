@@ -211,6 +211,20 @@ pub enum Space {
     Generic,
 }
 
+impl Space {
+    /// Where the space begins in generic addresses: `cvta` adds it. The memory map of every engine agrees.
+    pub const fn window(self) -> u64 {
+        const WINDOWS: u64 = 1 << 48;
+        match self {
+            Space::Global | Space::Generic => 0,
+            Space::Shared => WINDOWS,
+            Space::Local => WINDOWS + (1 << 32),
+            Space::Const => WINDOWS + (2 << 32),
+            Space::Param => WINDOWS + (3 << 32),
+        }
+    }
+}
+
 /// Memory order of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]

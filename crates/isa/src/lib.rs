@@ -1,1 +1,210 @@
-//! The PTX instruction set: forms as the manual writes them, and their meaning in core ops.
+//! The PTX instruction set: one room per family, with its forms as the manual writes them and its meaning in core ops.
+//!
+//! A [`Room`] is everything there is to know about a family of instructions; nothing about a single instruction lives anywhere
+//! else. [`resolve`] finds the form of an instruction (or says why there is none), [`Match`] holds what stands where, and the
+//! room's meaning builds core ops through a [`Cx`].
+#![forbid(unsafe_code)]
+
+pub mod form;
+mod instances;
+mod matching;
+mod meaning;
+mod ty;
+
+pub mod float;
+pub mod video;
+
+pub use form::{Form, Parsed, Since, since};
+pub use instances::{Instance, instances};
+pub use matching::{Env, Instr, Match, Misfit, Operand, OperandKind, resolve};
+pub use meaning::{Arg, Cx, Outcome, Profile};
+pub use ty::{Kind, Ty};
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// A rule over a matched instruction.
+pub type Rule = fn(&Match, &Instr<'_>) -> Result<(), String>;
+
+/// A family of instructions.
+pub struct Room {
+    /// The opcodes it covers; a form's syntax starts with one of them, or with `vop` for all.
+    pub opcodes: &'static [&'static str],
+    /// One line: what it does.
+    pub title: &'static str,
+    /// Some paragraphs: what a user should know.
+    pub doc: &'static str,
+    /// Where it stands in the manual.
+    pub section: &'static str,
+    /// The forms.
+    pub forms: &'static [Form],
+    /// A rule the notation cannot say; the text completes "… is not allowed: ".
+    pub rule: Option<Rule>,
+    /// The meaning.
+    pub meaning: fn(&mut Cx<'_>) -> Outcome,
+    /// Where hardware, assembler and manual differ.
+    pub notes: &'static [&'static str],
+}
+
+impl std::fmt::Debug for Room {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Room({})", self.opcodes.join(" "))
+    }
+}
+
+/// Every room, in the order of the manual. Adding an instruction means adding its room here.
+pub static ROOMS: &[&[Room]] = &[video::ROOMS, float::ROOMS];
+
+/// A room with its forms read.
+pub struct Entry {
+    /// The room.
+    pub room: &'static Room,
+    /// Its forms.
+    pub forms: Vec<Parsed>,
+}
+
+static TABLE: LazyLock<HashMap<&'static str, Entry>> = LazyLock::new(|| {
+    let mut table = HashMap::new();
+    for room in ROOMS.iter().flat_map(|r| r.iter()) {
+        for opcode in room.opcodes {
+            let forms = room.forms.iter().filter(|f| form_is_for(f, opcode)).map(Parsed::new).collect();
+            let old = table.insert(*opcode, Entry { room, forms });
+            assert!(old.is_none(), "`{opcode}` has two rooms");
+        }
+    }
+    table
+});
+
+fn form_is_for(form: &Form, opcode: &str) -> bool {
+    let head = form.syntax.split(['.', '{', ' ']).next().unwrap_or("");
+    head == opcode || head.starts_with("vop")
+}
+
+/// The room of an opcode.
+pub fn find(opcode: &str) -> Option<(&'static Entry, &'static str)> {
+    TABLE.get_key_value(opcode).map(|(name, entry)| (entry, *name))
+}
+
+/// Every opcode there is, sorted.
+pub fn opcodes() -> Vec<&'static str> {
+    let mut all: Vec<_> = TABLE.keys().copied().collect();
+    all.sort_unstable();
+    all
+}
+
+/// Opcodes that look like this one.
+pub fn near_opcodes(opcode: &str) -> Vec<&'static str> {
+    near(opcode, opcodes().into_iter())
+}
+
+/// The names closest to `name`, best first, at most three.
+fn near(name: &str, all: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let limit = (name.len() / 3).max(1);
+    let mut found: Vec<(usize, &'static str)> =
+        all.map(|c| (distance(name, c), c)).filter(|(d, _)| *d <= limit).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().map(|(_, c)| c).take(3).collect()
+}
+
+/// Edit distance, adjacent swaps counted as one.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<u8>, Vec<u8>) = (a.bytes().take(64).collect(), b.bytes().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let same = usize::from(a[i - 1] != b[j - 1]);
+                let mut d = (rows[i - 1][j - 1] + same).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    d = d.min(rows[i - 2][j - 2] + 1);
+                }
+                d
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn regs<'a>(n: usize) -> Vec<Operand<'a>> {
+        vec![Operand::new(OperandKind::Reg(Ty::B32)); n]
+    }
+
+    fn misfits(opcode: &str, mods: &[&str], operands: &[Operand<'_>]) -> Vec<Misfit> {
+        resolve(&Instr { opcode, mods, operands }, Env::NEWEST).expect_err("should not match").1
+    }
+
+    #[test]
+    fn every_form_can_be_read_and_has_its_opcode() {
+        for opcode in opcodes() {
+            let (entry, _) = find(opcode).unwrap();
+            assert!(!entry.forms.is_empty(), "{opcode} has no form");
+        }
+        let heads: Vec<&str> = ROOMS
+            .iter()
+            .flat_map(|r| r.iter())
+            .flat_map(|r| r.forms.iter().map(move |f| (r, f)))
+            .filter(|(r, f)| !r.opcodes.iter().any(|o| form_is_for(f, o)))
+            .map(|(_, f)| f.syntax)
+            .collect();
+        assert!(heads.is_empty(), "forms no opcode uses: {heads:?}");
+    }
+
+    #[test]
+    fn modifiers_may_stand_in_any_order() {
+        let m = resolve(
+            &Instr { opcode: "vadd", mods: &[".sat", ".s32", ".u32", ".s32"], operands: &regs(3) },
+            Env::NEWEST,
+        )
+        .unwrap();
+        assert_eq!(
+            (m.ty(".dtype"), m.ty(".atype"), m.ty(".btype")),
+            (Some(Ty::S32), Some(Ty::U32), Some(Ty::S32))
+        );
+        assert!(m.has(".sat"));
+    }
+
+    #[test]
+    fn the_nearest_form_says_why_it_misses() {
+        let wrong = misfits("vadd4", &[".u32", ".u32", ".u32", ".sat", ".add"], &regs(4));
+        assert!(matches!(wrong[..], [Misfit::Conflict { .. }]), "{wrong:?}");
+        let wrong = misfits("vadd4", &[".u32", ".u32"], &regs(4));
+        assert!(matches!(wrong[..], [Misfit::Missing { name: ".btype", .. }]), "{wrong:?}");
+        let wrong = misfits("vadd4", &[".u32", ".u32", ".u32"], &regs(3));
+        assert!(matches!(wrong[..], [Misfit::OperandCount { least: 4, most: 4, got: 3 }]), "{wrong:?}");
+        let wrong = misfits("vabsdif4", &[], &regs(4));
+        assert_eq!(wrong, [Misfit::UnknownOpcode { near: vec!["vabsdiff", "vabsdiff4", "vabsdiff2"] }]);
+    }
+
+    #[test]
+    fn versions_and_targets_are_checked() {
+        let instr = Instr { opcode: "fma", mods: &[".rn", ".oob", ".f16x2"], operands: &regs(4) };
+        let old = resolve(&instr, Env { ptx: 80, sm: 90 }).unwrap_err().1;
+        assert!(matches!(old[..], [Misfit::Version { since: Since { ptx: 81, sm: 90 }, .. }]), "{old:?}");
+        let small = resolve(&instr, Env { ptx: 81, sm: 89 }).unwrap_err().1;
+        assert!(matches!(small[..], [Misfit::Target { .. }]), "{small:?}");
+        assert!(resolve(&instr, Env { ptx: 81, sm: 90 }).is_ok());
+    }
+
+    #[test]
+    fn scalar_video_has_its_forms() {
+        let count = |op: &str| -> usize {
+            let (entry, name) = find(op).unwrap();
+            entry
+                .forms
+                .iter()
+                .filter(|p| !p.form.undocumented)
+                .map(|p| instances(name, p, usize::MAX).len())
+                .sum()
+        };
+        assert_eq!(count("vadd"), 16 * 49 * 10);
+        assert_eq!(count("vset"), 24 * 49 * 10);
+        assert_eq!(count("vmad"), 8 * 6 * 49 * 7);
+    }
+}

@@ -1,0 +1,312 @@
+//! Forms: the manual's own notation for the syntax of an instruction, read into something that can match, enumerate and explain.
+//!
+//! ```text
+//! vmad.dtype.atype.btype{.sat}{.scale}  d:x32, {-}a{.asel}:x32, {-}b{.bsel}:x32, {-}c:x32
+//! ```
+//!
+//! - `.name` is a set if the form's `sets` has one of that name, otherwise a literal modifier; `{.name}` may be left out.
+//! - An operand is a name with its type behind a colon (left out when shown to people): a type (`u32`), a modifier slot whose
+//!   type it takes (`.dtype`), `2.type` for twice as wide, or a [class](Class). `!` behind the type means "no immediate".
+//! - `{-}a`: may be negated. `{!}a`: may be complemented. `a{.asel}`: may have a selector; `d.dsel`: must have one.
+//! - `[a]`: an address. `d|p`: a pair; `d{|p}`: the second may be left out. `{, c}`: the operand may be left out.
+
+use crate::ty::Ty;
+use std::sync::LazyLock;
+
+/// Since when something exists: PTX version × 10 + minor, and the lowest target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub struct Since {
+    /// PTX version, major × 10 + minor (`88` is 8.8).
+    pub ptx: u16,
+    /// Target, as in `sm_90`.
+    pub sm: u16,
+}
+
+/// Since PTX `ptx` (major × 10 + minor) and `sm_<sm>`.
+pub const fn since(ptx: u16, sm: u16) -> Since {
+    Since { ptx, sm }
+}
+
+/// One line of the manual's syntax section.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// The notation; see the module's documentation.
+    pub syntax: &'static str,
+    /// The sets behind names: `(".dtype", ".u32 .s32")`.
+    pub sets: &'static [(&'static str, &'static str)],
+    /// Since when.
+    pub since: Since,
+    /// Modifiers (or `set.member`-free plain members) that came later than the form.
+    pub needs: &'static [(&'static str, Since)],
+    /// Accepted by ptxas and not in the manual: accepted with a warning that says so.
+    pub undocumented: bool,
+}
+
+impl Form {
+    /// A form that the manual has.
+    pub const fn new(
+        syntax: &'static str,
+        sets: &'static [(&'static str, &'static str)],
+        since: Since,
+    ) -> Form {
+        Form { syntax, sets, since, needs: &[], undocumented: false }
+    }
+
+    /// With modifiers that came later.
+    pub const fn needs(self, needs: &'static [(&'static str, Since)]) -> Form {
+        Form { needs, ..self }
+    }
+
+    /// Not in the manual.
+    pub const fn undocumented(self) -> Form {
+        Form { undocumented: true, ..self }
+    }
+}
+
+/// A place for one modifier.
+#[derive(Clone, Debug)]
+pub struct ModSlot {
+    /// Its name with the dot; a literal's is the modifier itself.
+    pub name: &'static str,
+    /// What may stand there, with dots.
+    pub members: &'static [&'static str],
+    /// May be left out.
+    pub optional: bool,
+}
+
+/// What may stand in an operand place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// A register (or immediate) of this type, by the manual's rule for operands.
+    Is(Ty),
+    /// The type in this modifier slot.
+    Slot(usize),
+    /// Twice as wide as the type in this modifier slot.
+    Wide(usize),
+    /// At least as wide as the type in this modifier slot (`ld`, `st`, `cvt`): written `>.type`.
+    AtLeast(usize),
+    /// `x32`: an integer register of 32 bits, as video instructions take it: .b32 .u32 .s32 and .f16x2.
+    Video32,
+    /// `label`: a label.
+    Label,
+    /// `vec.type`: a scalar, or a vector of as many elements as the `.vec` slot says, each at least as wide as that type.
+    Vector(usize),
+    /// `name`: the name of a variable or function.
+    Name,
+    /// `any`: whatever the meaning makes of it (`mov`).
+    Any,
+}
+
+/// A place for one operand.
+#[derive(Clone, Debug)]
+pub struct OperandSlot {
+    /// Its name in the manual.
+    pub name: &'static str,
+    /// What may stand there.
+    pub class: Class,
+    /// An immediate may stand there.
+    pub immediate: bool,
+    /// `{-}`: may be negated.
+    pub neg: bool,
+    /// `{!}`: may be complemented.
+    pub not: bool,
+    /// Members of its selector set, with dots, and whether it may be left out.
+    pub selector: Option<(&'static [&'static str], bool)>,
+    /// An address in brackets.
+    pub address: bool,
+    /// The second of a pair `d|p`: rides on the operand before it.
+    pub pair: bool,
+    /// May be left out.
+    pub optional: bool,
+    /// Written to (names `d`, `p`, `q` of the first operand place).
+    pub dest: bool,
+}
+
+/// A form, read.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// The form it comes from.
+    pub form: &'static Form,
+    /// Modifier places in order.
+    pub mods: Vec<ModSlot>,
+    /// Operand places in order.
+    pub operands: Vec<OperandSlot>,
+}
+
+impl Parsed {
+    /// Reads a form. Panics on a malformed one: they are constants of this crate and a test reads them all.
+    pub fn new(form: &'static Form) -> Parsed {
+        let (head, tail) = form.syntax.split_once(char::is_whitespace).unwrap_or((form.syntax, ""));
+        let set = |name: &str| form.sets.iter().find(|(n, _)| *n == name).map(|(_, m)| members(m));
+        let mut mods = vec![];
+        let mut rest = &head[head.find(['.', '{']).unwrap_or(head.len())..];
+        while !rest.is_empty() {
+            let optional = rest.starts_with('{');
+            let text = rest.trim_start_matches('{');
+            let end = text[1..].find(['.', '{', '}']).map_or(text.len(), |i| i + 1);
+            let name = &text[..end];
+            rest = text[end..].trim_start_matches('}');
+            // `::` joins sub-qualifiers into one modifier.
+            mods.push(ModSlot { name, members: set(name).unwrap_or_else(|| members(name)), optional });
+        }
+        let mut operands: Vec<OperandSlot> = vec![];
+        let mut optional = false;
+        for part in split_operands(tail) {
+            let mut text = part.trim();
+            if let Some(t) = text.strip_prefix("{,") {
+                optional = true;
+                text = t.trim_end_matches('}').trim();
+            }
+            let first = operands.is_empty();
+            operands.extend(parse_operand(text, first, optional, &mods, &set, form.syntax));
+        }
+        Parsed { form, mods, operands }
+    }
+
+    /// The syntax as the manual writes it, types of operands left out.
+    pub fn shown(&self) -> String {
+        strip_types(self.form.syntax)
+    }
+}
+
+/// The members of a set: a list, or one of the two large regular sets `@bxyzw` (four digits 0 to 7) and `@hxy` (two digits 0
+/// to 3). Kept for the life of the program: forms are read once.
+fn members(text: &'static str) -> &'static [&'static str] {
+    static BYTES: LazyLock<Vec<&'static str>> = LazyLock::new(|| selectors('b', 4, 8));
+    static HALVES: LazyLock<Vec<&'static str>> = LazyLock::new(|| selectors('h', 2, 4));
+    match text {
+        "@bxyzw" => &BYTES,
+        "@hxy" => &HALVES,
+        list => list.split_whitespace().collect::<Vec<_>>().leak(),
+    }
+}
+
+/// `.b0000`, `.b0001`, … in order; one buffer for all.
+fn selectors(letter: char, digits: u32, base: u32) -> Vec<&'static str> {
+    let count = base.pow(digits);
+    let mut buffer = String::new();
+    for i in 0..count {
+        buffer.push('.');
+        buffer.push(letter);
+        for d in (0..digits).rev() {
+            buffer.push(char::from(b'0' + (i / base.pow(d) % base) as u8));
+        }
+    }
+    let buffer: &'static str = buffer.leak();
+    let len = digits as usize + 2;
+    (0..count as usize).map(|i| &buffer[i * len..(i + 1) * len]).collect()
+}
+
+/// Whether a set has a member; large sets are sorted.
+pub(crate) fn is_member(members: &[&str], m: &str) -> bool {
+    if members.len() > 64 { members.binary_search(&m).is_ok() } else { members.contains(&m) }
+}
+
+/// Splits at commas outside of brackets; an optional tail `{, c}` stays in one piece.
+fn split_operands(tail: &'static str) -> Vec<&'static str> {
+    let mut out = vec![];
+    let (mut depth, mut start) = (0, 0);
+    let bytes = tail.as_bytes();
+    for (i, c) in bytes.iter().enumerate() {
+        match c {
+            b'{' if bytes.get(i + 1) == Some(&b',') => {
+                out.push(&tail[start..i]);
+                start = i;
+                depth += 1;
+            }
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth -= 1,
+            b',' if depth == 0 => {
+                out.push(&tail[start..i]);
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    out.push(&tail[start..]);
+    out.retain(|s| !s.trim().is_empty());
+    out
+}
+
+fn parse_operand(
+    text: &'static str,
+    first: bool,
+    optional: bool,
+    mods: &[ModSlot],
+    set: &dyn Fn(&str) -> Option<&'static [&'static str]>,
+    syntax: &str,
+) -> Vec<OperandSlot> {
+    // A pair: both halves have their own type.
+    if let Some((a, b)) = text.split_once('|') {
+        let second_optional = a.ends_with('{');
+        let mut v = parse_operand(a.trim_end_matches('{'), first, optional, mods, set, syntax);
+        let mut w = parse_operand(b.trim_end_matches('}'), first, optional, mods, set, syntax);
+        for o in &mut w {
+            o.pair = true;
+            o.optional = second_optional;
+        }
+        v.append(&mut w);
+        return v;
+    }
+    let (mut name, ty) = text.split_once(':').unwrap_or_else(|| panic!("`{text}` in `{syntax}` has no type"));
+    let neg = name.starts_with("{-}");
+    let not = name.starts_with("{!}");
+    name = name.trim_start_matches("{-}").trim_start_matches("{!}");
+    let address = name.starts_with('[');
+    name = name.trim_start_matches('[').trim_end_matches(']');
+    let ty = ty.trim_end_matches(']');
+    let mut selector = None;
+    if let Some(i) = name.find(['{', '.']) {
+        let sel_optional = name[i..].starts_with('{');
+        let sel = name[i..].trim_matches(['{', '}']);
+        let chosen = set(sel).unwrap_or_else(|| panic!("no selector set `{sel}` in `{syntax}`"));
+        selector = Some((chosen, sel_optional));
+        name = &name[..i];
+    }
+    let dest = first && !address && matches!(name, "d" | "p" | "q");
+    let immediate = !ty.ends_with('!') && !dest;
+    let ty = ty.trim_end_matches('!');
+    let slot = |n: &str| {
+        mods.iter().position(|m| m.name == n).unwrap_or_else(|| panic!("no modifier `{n}` in `{syntax}`"))
+    };
+    let class = if let Some(n) = ty.strip_prefix("vec") {
+        Class::Vector(slot(n))
+    } else if let Some(n) = ty.strip_prefix('>') {
+        Class::AtLeast(slot(n))
+    } else if let Some(n) = ty.strip_prefix('2') {
+        Class::Wide(slot(n))
+    } else if ty.starts_with('.') {
+        Class::Slot(slot(ty))
+    } else {
+        match ty {
+            "x32" => Class::Video32,
+            "label" => Class::Label,
+            "name" => Class::Name,
+            "any" => Class::Any,
+            t => Class::Is(
+                Ty::parse(&format!(".{t}")).unwrap_or_else(|| panic!("no type `{t}` in `{syntax}`")),
+            ),
+        }
+    };
+    vec![OperandSlot { name, class, immediate, neg, not, selector, address, pair: false, optional, dest }]
+}
+
+fn strip_types(syntax: &str) -> String {
+    let mut out = String::new();
+    let mut skip = false;
+    // The head has `::` in sub-qualifiers, so types are stripped from operands only.
+    let at = syntax.find(char::is_whitespace).unwrap_or(syntax.len());
+    out.push_str(&syntax[..at]);
+    for c in syntax[at..].chars() {
+        match c {
+            ':' => skip = true,
+            ',' | ']' | '|' | '}' | '{' => {
+                skip = false;
+                out.push(c);
+            }
+            _ if skip => {}
+            _ => out.push(c),
+        }
+    }
+    out
+}

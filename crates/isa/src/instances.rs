@@ -1,0 +1,143 @@
+//! Every concrete instruction a form allows: for exhaustive tests, the conformance generator and the counts in `hostwarp isa`.
+
+use crate::form::{Class, Parsed};
+use crate::matching::{Env, Instr, Operand, OperandKind, resolve};
+use crate::ty::Ty;
+
+/// One concrete instruction: modifiers chosen, operands decorated.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// The opcode.
+    pub opcode: &'static str,
+    /// The chosen modifiers with their dots.
+    pub mods: Vec<&'static str>,
+    /// For each operand: place in the form, selector, minus, complement.
+    pub operands: Vec<InstanceOperand>,
+}
+
+/// One operand of an [`Instance`].
+#[derive(Clone, Debug)]
+pub struct InstanceOperand {
+    /// Its place in the form.
+    pub slot: usize,
+    /// Its name in the manual.
+    pub name: &'static str,
+    /// Its selector, with the dot.
+    pub selector: Option<&'static str>,
+    /// Has a minus.
+    pub neg: bool,
+}
+
+impl Instance {
+    /// The instruction as text, the operands called `%name`: `vadd.u32.u32.u32 %d, %a.b0, %b`.
+    pub fn text(&self) -> String {
+        let ops: Vec<String> = self
+            .operands
+            .iter()
+            .map(|o| format!("{}%{}{}", if o.neg { "-" } else { "" }, o.name, o.selector.unwrap_or("")))
+            .collect();
+        format!("{}{} {}", self.opcode, self.mods.concat(), ops.join(", "))
+    }
+}
+
+/// How many selectors of a large set are tried: all of a small one, a spread of a large one (4096 byte selectors).
+fn sample<'a>(members: &'a [&'static str], cap: usize) -> impl Iterator<Item = &'static str> + 'a {
+    let step = members.len().div_ceil(cap).max(1);
+    members.iter().step_by(step).copied()
+}
+
+/// All legal instances of a form for one opcode, at most `cap` selectors for each operand, in a fixed order. Forms whose operands
+/// are not plain registers (addresses, labels, vectors) give none.
+pub fn instances(opcode: &'static str, parsed: &'static Parsed, cap: usize) -> Vec<Instance> {
+    let plain = |c: Class| {
+        matches!(c, Class::Is(_) | Class::Slot(_) | Class::Wide(_) | Class::AtLeast(_) | Class::Video32)
+    };
+    if parsed.operands.iter().any(|o| o.address || o.pair || !plain(o.class)) {
+        return vec![];
+    }
+    let mut out = vec![];
+    // Each place is a digit of a mixed-radix number.
+    let mod_choices: Vec<Vec<Option<&'static str>>> = parsed
+        .mods
+        .iter()
+        .map(|m| {
+            let none = m.optional.then_some(None);
+            none.into_iter().chain(m.members.iter().copied().map(Some)).collect()
+        })
+        .collect();
+    let operand_choices: Vec<Vec<(bool, Option<&'static str>)>> = parsed
+        .operands
+        .iter()
+        .map(|o| {
+            let selectors: Vec<Option<&'static str>> = match &o.selector {
+                None => vec![None],
+                Some((members, optional)) => {
+                    optional.then_some(None).into_iter().chain(sample(members, cap).map(Some)).collect()
+                }
+            };
+            let signs: &[bool] = if o.neg { &[false, true] } else { &[false] };
+            signs.iter().flat_map(|n| selectors.iter().map(|s| (*n, *s))).collect()
+        })
+        .collect();
+    for mods in product(&mod_choices) {
+        let mods: Vec<Option<&'static str>> = mods;
+        let given: Vec<&'static str> = mods.iter().flatten().copied().collect();
+        for choice in product(&operand_choices) {
+            let operands: Vec<InstanceOperand> = choice
+                .iter()
+                .enumerate()
+                .map(|(slot, (neg, selector))| InstanceOperand {
+                    slot,
+                    name: parsed.operands[slot].name,
+                    selector: *selector,
+                    neg: *neg,
+                })
+                .collect();
+            let instance = Instance { opcode, mods: given.clone(), operands };
+            if is_legal(&instance, parsed, &mods) {
+                out.push(instance);
+            }
+        }
+    }
+    out
+}
+
+/// The register type that fits an operand place best.
+pub(crate) fn register_type(parsed: &Parsed, mods: &[Option<&'static str>], slot: usize) -> Option<Ty> {
+    let ty = |i: usize| mods[i].and_then(Ty::parse);
+    Some(match parsed.operands[slot].class {
+        Class::Is(t) => t,
+        Class::Slot(i) | Class::AtLeast(i) | Class::Vector(i) => ty(i)?,
+        Class::Wide(i) => ty(i)?.doubled()?,
+        Class::Video32 => Ty::B32,
+        Class::Label | Class::Name | Class::Any => return None,
+    })
+}
+
+fn is_legal(i: &Instance, parsed: &'static Parsed, mods: &[Option<&'static str>]) -> bool {
+    let operands: Option<Vec<Operand<'_>>> = i
+        .operands
+        .iter()
+        .map(|o| {
+            let ty = register_type(parsed, mods, o.slot)?;
+            let ty = match ty {
+                Ty::BF16 => Ty::B16,
+                Ty::F16x2 | Ty::BF16x2 | Ty::Tf32 => Ty::B32,
+                t => t,
+            };
+            Some(Operand { selector: o.selector, neg: o.neg, ..Operand::new(OperandKind::Reg(ty)) })
+        })
+        .collect();
+    let Some(operands) = operands else { return false };
+    let instr = Instr { opcode: i.opcode, mods: &i.mods, operands: &operands };
+    matches!(resolve(&instr, Env::NEWEST), Ok(m) if std::ptr::eq(m.parsed, parsed))
+}
+
+/// The cartesian product, first factor slowest.
+fn product<T: Clone>(choices: &[Vec<T>]) -> Vec<Vec<T>> {
+    choices.iter().fold(vec![vec![]], |acc, c| {
+        acc.iter()
+            .flat_map(|head| c.iter().map(move |x| [head.as_slice(), std::slice::from_ref(x)].concat()))
+            .collect()
+    })
+}

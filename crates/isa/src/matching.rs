@@ -1,0 +1,479 @@
+//! Which form an instruction has, or why it has none.
+
+use crate::form::{Class, OperandSlot, Parsed, Since, is_member};
+use crate::ty::{Kind, Ty};
+use crate::{Entry, Room};
+
+/// An operand as it stands in the text, names resolved.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Operand<'a> {
+    /// What it is.
+    pub kind: OperandKind<'a>,
+    /// Its selector or component, with the dot.
+    pub selector: Option<&'a str>,
+    /// Has a minus.
+    pub neg: bool,
+    /// Has an exclamation mark.
+    pub not: bool,
+}
+
+/// What an operand is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum OperandKind<'a> {
+    /// A register.
+    Reg(Ty),
+    /// A special register of this type.
+    Special(Ty),
+    /// An integer constant.
+    Int,
+    /// A float constant; its width if the text fixes it (`0f…` 32, `0d…` 64).
+    Float(Option<u32>),
+    /// `_`
+    Sink,
+    /// A vector of operands.
+    Vector(Vec<Operand<'a>>),
+    /// Two joined by `|`.
+    Pair(Box<Operand<'a>>, Box<Operand<'a>>),
+    /// Something in brackets.
+    Address,
+    /// A label.
+    Label,
+    /// The name of a variable or function (its address).
+    Name,
+    /// Something else (a call's argument list, …), described.
+    Other(&'static str),
+}
+
+impl<'a> Operand<'a> {
+    /// A plain operand.
+    pub fn new(kind: OperandKind<'a>) -> Operand<'a> {
+        Operand { kind, selector: None, neg: false, not: false }
+    }
+}
+
+/// An instruction as it stands in the text.
+#[derive(Clone, Debug)]
+pub struct Instr<'a> {
+    /// The opcode.
+    pub opcode: &'a str,
+    /// Modifiers with their dots, in order.
+    pub mods: &'a [&'a str],
+    /// Operands in order.
+    pub operands: &'a [Operand<'a>],
+}
+
+/// What the module says it is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Env {
+    /// `.version`, major × 10 + minor.
+    pub ptx: u16,
+    /// `.target sm_…`.
+    pub sm: u16,
+}
+
+impl Env {
+    /// Everything allowed.
+    pub const NEWEST: Env = Env { ptx: u16::MAX, sm: u16::MAX };
+}
+
+/// Which form it is, and what stands in each place.
+#[derive(Clone, Debug)]
+pub struct Match {
+    /// The room.
+    pub room: &'static Room,
+    /// The opcode, one of the room's.
+    pub opcode: &'static str,
+    /// The form.
+    pub parsed: &'static Parsed,
+    /// For each modifier place what stands there.
+    pub mods: Vec<Option<&'static str>>,
+    /// For each operand place the operand standing there: index into the instruction's operands. The second half of a pair
+    /// has the same index as the first.
+    pub operands: Vec<Option<usize>>,
+    /// A repeated modifier (ptxas lets `.sat` and `.relu` pass): index into the instruction's modifiers.
+    pub repeated: Option<usize>,
+}
+
+impl Match {
+    /// What stands in the modifier place `name` (with its dot).
+    pub fn get(&self, name: &str) -> Option<&'static str> {
+        let i = self.parsed.mods.iter().position(|m| m.name == name)?;
+        self.mods[i]
+    }
+
+    /// Whether the modifier (with its dot) is there.
+    pub fn has(&self, modifier: &str) -> bool {
+        self.mods.iter().flatten().any(|m| *m == modifier)
+    }
+
+    /// The type in the modifier place `name`.
+    pub fn ty(&self, name: &str) -> Option<Ty> {
+        self.get(name).and_then(Ty::parse)
+    }
+
+    /// The index of the operand place called `name`.
+    pub fn slot(&self, name: &str) -> Option<usize> {
+        self.parsed.operands.iter().position(|o| o.name == name)
+    }
+
+    /// The type an operand place has in this instruction.
+    pub fn operand_ty(&self, slot: usize) -> Option<Ty> {
+        let ty = |i: usize| self.mods[i].and_then(Ty::parse);
+        match self.parsed.operands[slot].class {
+            Class::Is(t) => Some(t),
+            Class::Slot(i) | Class::AtLeast(i) | Class::Vector(i) => ty(i),
+            Class::Wide(i) => ty(i).and_then(Ty::doubled),
+            Class::Video32 => Some(Ty::B32),
+            Class::Label | Class::Name | Class::Any => None,
+        }
+    }
+}
+
+/// Why an instruction does not have a form.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Misfit {
+    /// No room has this opcode. Near names.
+    UnknownOpcode {
+        #[allow(missing_docs)]
+        near: Vec<&'static str>,
+    },
+    /// No form of this opcode has this modifier (index). Near names.
+    UnknownModifier {
+        #[allow(missing_docs)]
+        index: usize,
+        #[allow(missing_docs)]
+        near: Vec<&'static str>,
+    },
+    /// Two modifiers (indices) that no form has together.
+    Conflict {
+        #[allow(missing_docs)]
+        index: usize,
+        #[allow(missing_docs)]
+        with: usize,
+    },
+    /// A modifier (index) that does not go with this form, for the reason given by the form itself.
+    NotHere {
+        #[allow(missing_docs)]
+        index: usize,
+    },
+    /// A modifier (index) given twice.
+    Repeated {
+        #[allow(missing_docs)]
+        index: usize,
+    },
+    /// A modifier is missing: its place and what may stand there.
+    Missing {
+        #[allow(missing_docs)]
+        name: &'static str,
+        #[allow(missing_docs)]
+        members: &'static [&'static str],
+    },
+    /// Too many or too few operands.
+    OperandCount {
+        #[allow(missing_docs)]
+        least: usize,
+        #[allow(missing_docs)]
+        most: usize,
+        #[allow(missing_docs)]
+        got: usize,
+    },
+    /// An operand (index) that may not stand there.
+    Operand {
+        #[allow(missing_docs)]
+        index: usize,
+        /// What is wrong, a sentence part: "must be a register".
+        why: String,
+    },
+    /// Something (index of a modifier, or the whole form) that the declared `.version` does not have yet.
+    Version {
+        #[allow(missing_docs)]
+        index: Option<usize>,
+        #[allow(missing_docs)]
+        since: Since,
+    },
+    /// Something that the declared `.target` does not have.
+    Target {
+        #[allow(missing_docs)]
+        index: Option<usize>,
+        #[allow(missing_docs)]
+        since: Since,
+    },
+    /// A rule of the instruction that its notation cannot say.
+    Rule(String),
+}
+
+/// Finds the form of an instruction. On failure: the nearest form and everything that keeps the instruction from it.
+pub fn resolve(instr: &Instr<'_>, env: Env) -> Result<Match, (Option<&'static Parsed>, Vec<Misfit>)> {
+    let Some((entry, opcode)) = crate::find(instr.opcode) else {
+        return Err((None, vec![Misfit::UnknownOpcode { near: crate::near_opcodes(instr.opcode) }]));
+    };
+    let mut best: Option<(u32, &'static Parsed, Vec<Misfit>)> = None;
+    for parsed in &entry.forms {
+        match try_form(entry, opcode, parsed, instr, env) {
+            Ok(m) => return Ok(m),
+            Err((cost, misfits)) => {
+                if best.as_ref().is_none_or(|b| cost < b.0) {
+                    best = Some((cost, parsed, misfits));
+                }
+            }
+        }
+    }
+    let (_, parsed, misfits) = best.unwrap_or((0, &entry.forms[0], vec![]));
+    Err((Some(parsed), misfits))
+}
+
+fn try_form(
+    entry: &'static Entry,
+    opcode: &'static str,
+    parsed: &'static Parsed,
+    instr: &Instr<'_>,
+    env: Env,
+) -> Result<Match, (u32, Vec<Misfit>)> {
+    let mut misfits = vec![];
+    let mut cost = 0;
+    let mut blame = |c: u32, m: Misfit| {
+        cost += c;
+        misfits.push(m);
+    };
+    let mut mods: Vec<Option<&'static str>> = vec![None; parsed.mods.len()];
+    let mut filled_by: Vec<Option<usize>> = vec![None; parsed.mods.len()];
+    let mut repeated = None;
+    let mut strangers = vec![];
+    for (i, m) in instr.mods.iter().enumerate() {
+        let takes = |s: usize| parsed.mods[s].members.iter().find(|x| *x == m);
+        let free = (0..mods.len()).find(|s| mods[*s].is_none() && takes(*s).is_some());
+        if let Some(s) = free {
+            mods[s] = takes(s).copied();
+            filled_by[s] = Some(i);
+        } else if matches!(*m, ".sat" | ".relu") && mods.iter().flatten().any(|x| x == m) {
+            repeated = Some(i);
+        } else if (0..mods.len()).any(|s| takes(s).is_some()) {
+            blame(8, Misfit::Repeated { index: i });
+        } else {
+            strangers.push(i);
+        }
+    }
+    for i in strangers {
+        blame(10, stranger(entry, instr, i));
+    }
+    for (s, slot) in parsed.mods.iter().enumerate() {
+        if mods[s].is_none() && !slot.optional {
+            blame(9, Misfit::Missing { name: slot.name, members: slot.members });
+        }
+    }
+    // Operands: places that are the second half of a pair ride on the one before.
+    let places = || parsed.operands.iter().filter(|o| !o.pair);
+    let most = places().count();
+    let least = places().filter(|o| !o.optional).count();
+    let got = instr.operands.len();
+    let mut operands: Vec<Option<usize>> = vec![None; parsed.operands.len()];
+    if got < least || got > most {
+        blame(6, Misfit::OperandCount { least, most, got });
+    } else {
+        let mut next = 0;
+        for (s, slot) in parsed.operands.iter().enumerate() {
+            if slot.pair || next >= got {
+                continue;
+            }
+            let index = next;
+            next += 1;
+            operands[s] = Some(index);
+            let second = parsed.operands.get(s + 1).filter(|o| o.pair);
+            let op = &instr.operands[index];
+            let parts: Vec<(&OperandSlot, usize, &Operand<'_>)> = match (&op.kind, second) {
+                (OperandKind::Pair(a, b), Some(two)) => {
+                    operands[s + 1] = Some(index);
+                    vec![(slot, s, a), (two, s + 1, b)]
+                }
+                (_, Some(two)) if !two.optional => {
+                    blame(4, Misfit::Operand { index, why: "must be a pair joined by `|`".into() });
+                    continue;
+                }
+                _ => vec![(slot, s, op)],
+            };
+            for (slot, _, op) in parts {
+                if let Err(why) = fits(slot, op, parsed, &mods) {
+                    blame(4, Misfit::Operand { index, why });
+                }
+            }
+        }
+    }
+    if misfits.is_empty() {
+        let form = parsed.form;
+        let mut need = |index: Option<usize>, since: Since| {
+            if env.ptx < since.ptx {
+                misfits.push(Misfit::Version { index, since });
+            } else if env.sm < since.sm {
+                misfits.push(Misfit::Target { index, since });
+            }
+        };
+        need(None, form.since);
+        for (m, since) in form.needs {
+            if let Some(i) = instr.mods.iter().position(|x| x == m) {
+                need(Some(i), *since);
+            }
+        }
+        cost += misfits.len() as u32;
+    }
+    if misfits.is_empty() {
+        let m = Match { room: entry.room, opcode, parsed, mods, operands, repeated };
+        return match entry.room.rule {
+            None => Ok(m),
+            Some(rule) => match rule(&m, instr) {
+                Ok(()) => Ok(m),
+                Err(why) => Err((1, vec![Misfit::Rule(why)])),
+            },
+        };
+    }
+    Err((cost, misfits))
+}
+
+/// Why modifier `i` has no place in this form: no form knows it, or it does not go with another one that is there.
+fn stranger(entry: &'static Entry, instr: &Instr<'_>, i: usize) -> Misfit {
+    let known = |p: &Parsed, m: &str| p.mods.iter().any(|s| s.members.contains(&m));
+    let m = instr.mods[i];
+    let homes: Vec<&Parsed> = entry.forms.iter().filter(|p| known(p, m)).collect();
+    if homes.is_empty() {
+        let all = entry.forms.iter().flat_map(|p| &p.mods).flat_map(|s| s.members.iter().copied());
+        return Misfit::UnknownModifier { index: i, near: crate::near(m, all) };
+    }
+    // A modifier present here that no form with `m` has.
+    let other = instr.mods.iter().enumerate().position(|(j, o)| j != i && !homes.iter().any(|p| known(p, o)));
+    match other {
+        Some(with) if entry.forms.iter().any(|p| known(p, instr.mods[with])) => {
+            Misfit::Conflict { index: i, with }
+        }
+        _ => Misfit::NotHere { index: i },
+    }
+}
+
+/// Whether an operand may stand in a place.
+fn fits(
+    slot: &OperandSlot,
+    op: &Operand<'_>,
+    parsed: &Parsed,
+    mods: &[Option<&'static str>],
+) -> Result<(), String> {
+    if op.neg && !slot.neg {
+        return Err("cannot be negated here".into());
+    }
+    if op.not && !slot.not {
+        return Err("cannot be complemented here".into());
+    }
+    match (&slot.selector, op.selector) {
+        (None, Some(s)) if slot.class != Class::Any => return Err(format!("takes no selector, found `{s}`")),
+        (Some((members, _)), Some(s)) if !is_member(members, s) => {
+            let shown = if members.len() > 8 {
+                format!("{} … {}", members[0], members[members.len() - 1])
+            } else {
+                members.join(" ")
+            };
+            return Err(format!("has no selector `{s}` (one of {shown})"));
+        }
+        (Some((members, false)), None) => {
+            return Err(format!("needs a selector (one of {})", members.join(" ")));
+        }
+        _ => {}
+    }
+    if slot.address {
+        return match op.kind {
+            OperandKind::Address => Ok(()),
+            _ => Err("must be an address in brackets".into()),
+        };
+    }
+    let ty = |i: usize| mods[i].and_then(Ty::parse);
+    let want = match slot.class {
+        Class::Any => return Ok(()),
+        Class::Label => {
+            return if op.kind == OperandKind::Label { Ok(()) } else { Err("must be a label".into()) };
+        }
+        Class::Name => {
+            return if op.kind == OperandKind::Name {
+                Ok(())
+            } else {
+                Err("must be the name of a variable".into())
+            };
+        }
+        Class::Is(t) => Some(t),
+        Class::Video32 => Some(Ty::B32),
+        Class::Slot(i) | Class::AtLeast(i) => ty(i),
+        Class::Wide(i) => ty(i).and_then(Ty::doubled),
+        Class::Vector(i) => {
+            let count = match parsed.mods.iter().position(|m| m.name == ".vec").and_then(|v| mods[v]) {
+                Some(v) => v[2..].parse::<usize>().unwrap_or(1),
+                None => 1,
+            };
+            return match (&op.kind, count) {
+                (OperandKind::Vector(es), n) if es.len() == n => {
+                    es.iter().try_for_each(|e| at_least(ty(i), e, slot.immediate))
+                }
+                (OperandKind::Vector(es), n) => Err(format!("must have {n} elements, found {}", es.len())),
+                (_, 1) => at_least(ty(i), op, slot.immediate),
+                (_, n) => Err(format!("must be a vector of {n} elements")),
+            };
+        }
+    };
+    let Some(want) = want else { return Ok(()) };
+    if matches!(slot.class, Class::AtLeast(_)) {
+        return at_least(Some(want), op, slot.immediate);
+    }
+    match &op.kind {
+        OperandKind::Reg(reg) => {
+            let ok = match slot.class {
+                Class::Video32 => matches!(reg, Ty::B32 | Ty::U32 | Ty::S32 | Ty::F16x2),
+                _ => want.accepts(*reg),
+            };
+            if ok { Ok(()) } else { Err(format!("has type {reg}, but {want} is wanted")) }
+        }
+        OperandKind::Int if slot.immediate => {
+            if op.selector.is_some() {
+                Err("is a constant and takes no selector".into())
+            } else if want.is_float() && want.kind() != Kind::Packed {
+                Err(format!("is an integer constant, but {want} is wanted"))
+            } else {
+                Ok(())
+            }
+        }
+        OperandKind::Float(w) if slot.immediate && matches!(want, Ty::F32 | Ty::F64) => match w {
+            Some(w) if *w != want.bits() => Err(format!("is a {w}-bit float constant, but {want} is wanted")),
+            _ => Ok(()),
+        },
+        OperandKind::Int | OperandKind::Float(_) if slot.immediate => {
+            Err(format!("cannot be this constant: {want} is wanted"))
+        }
+        OperandKind::Int | OperandKind::Float(_) => Err("must be a register, not a constant".into()),
+        OperandKind::Special(t) => {
+            Err(format!("must be a plain register; copy the special register ({t}) with `mov` first"))
+        }
+        OperandKind::Sink => Err("cannot be `_` here".into()),
+        OperandKind::Vector(_) => Err("cannot be a vector here".into()),
+        OperandKind::Pair(..) => Err("cannot be a pair here".into()),
+        OperandKind::Address => Err("cannot be an address in brackets".into()),
+        OperandKind::Label => Err("cannot be a label here".into()),
+        OperandKind::Name => Err("cannot be the name of a variable here; take its address with `mov`".into()),
+        OperandKind::Other(what) => Err(format!("cannot be {what} here")),
+    }
+}
+
+/// The relaxed rule of `ld`, `st` and `cvt`: a register at least as wide; wider floats only as bits.
+fn at_least(want: Option<Ty>, op: &Operand<'_>, immediate: bool) -> Result<(), String> {
+    let Some(want) = want else { return Ok(()) };
+    match &op.kind {
+        OperandKind::Reg(reg) if *reg != Ty::Pred && reg.bits() >= want.bits() => {
+            // Floats are never widened or narrowed on the way: a float type goes with its own size.
+            let float = want.is_float() || reg.is_float();
+            if reg.bits() != want.bits() && float && !(reg.kind() == Kind::Bits) {
+                return Err(format!("has type {reg}, but {want} is wanted"));
+            }
+            if reg.bits() == want.bits() && !want.accepts(*reg) {
+                return Err(format!("has type {reg}, but {want} is wanted"));
+            }
+            Ok(())
+        }
+        OperandKind::Reg(reg) => Err(format!("has type {reg}, too narrow for {want}")),
+        OperandKind::Int if immediate && !want.is_float() => Ok(()),
+        OperandKind::Float(_) if immediate && want.is_float() => Ok(()),
+        OperandKind::Sink => Ok(()),
+        _ => Err(format!("must be a register of type {want} or wider")),
+    }
+}

@@ -1,0 +1,191 @@
+//! What a meaning works with: the operands as values, a builder, and the places results go to.
+
+use crate::matching::Match;
+use crate::ty::Ty;
+use hostwarp_ir::{Block, Builder, Elem, Target, Term, Type, Value};
+
+/// Whose bits are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Profile {
+    /// What the manual says, by the letter.
+    #[default]
+    Isa,
+    /// What an H200 does with code from ptxas at -O0.
+    Sm90,
+}
+
+/// An operand as the meaning sees it.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    /// The place is empty, or a destination.
+    None,
+    /// The bits of a register or constant, in the width of the place's type (`i1` for predicates; complemented already if
+    /// it has `!`).
+    Value(Value),
+    /// The elements of a vector, each in the width of the place's type.
+    Vector(Vec<Value>),
+    /// A device address in brackets, offset added: i32 or i64, relative to the instruction's state space.
+    Address(Value),
+    /// A label.
+    Label(Block),
+}
+
+/// Why an instruction could not be given its meaning: PTX that is not done yet. The text says what.
+pub type Outcome = Result<(), String>;
+
+/// The surroundings of a meaning.
+pub struct Cx<'a> {
+    /// Where core ops go.
+    pub b: &'a mut Builder,
+    /// What stands where.
+    pub m: &'a Match,
+    /// For each operand place.
+    pub args: Vec<Arg>,
+    /// For each operand place its selector, with the dot.
+    pub selectors: Vec<Option<&'a str>>,
+    /// For each operand place whether it has a minus.
+    pub negated: Vec<bool>,
+    /// For each operand place how many elements its vector has in the text (1 for a plain register, 0 if the place is empty).
+    pub lens: Vec<usize>,
+    /// The guard predicate, complemented already if `@!p`. Results are merged under it by the caller; ops with side effects must take it.
+    pub guard: Option<Value>,
+    /// Whose bits.
+    pub profile: Profile,
+    /// Where results go: operand place, elements.
+    pub results: Vec<(usize, Vec<Value>)>,
+}
+
+impl Cx<'_> {
+    fn slot(&self, name: &str) -> usize {
+        self.m.slot(name).unwrap_or_else(|| panic!("{} has no operand `{name}`", self.m.opcode))
+    }
+
+    /// Whether the modifier (with its dot) is there.
+    pub fn has(&self, modifier: &str) -> bool {
+        self.m.has(modifier)
+    }
+
+    /// What stands in the modifier place `name` (with its dot).
+    pub fn get(&self, name: &str) -> Option<&'static str> {
+        self.m.get(name)
+    }
+
+    /// The type in the modifier place `name`.
+    pub fn ty(&self, name: &str) -> Ty {
+        self.m.ty(name).unwrap_or_else(|| panic!("{} has no type `{name}`", self.m.opcode))
+    }
+
+    /// Whether the operand is there.
+    pub fn given(&self, name: &str) -> bool {
+        self.m.slot(name).is_some_and(|s| self.m.operands[s].is_some())
+    }
+
+    /// The bits of a source operand.
+    pub fn src(&mut self, name: &str) -> Value {
+        let slot = self.slot(name);
+        match &self.args[slot] {
+            Arg::Value(v) | Arg::Address(v) => *v,
+            Arg::Vector(vs) if vs.len() == 1 => vs[0],
+            other => panic!("{}: operand `{name}` is {other:?}", self.m.opcode),
+        }
+    }
+
+    /// The elements of a source operand: one for a plain register.
+    pub fn elements(&mut self, name: &str) -> Vec<Value> {
+        match &self.args[self.slot(name)] {
+            Arg::Vector(vs) => vs.clone(),
+            Arg::Value(v) => vec![*v],
+            other => panic!("{}: operand `{name}` is {other:?}", self.m.opcode),
+        }
+    }
+
+    /// How many elements the operand has in the text.
+    pub fn len(&self, name: &str) -> usize {
+        self.lens[self.slot(name)]
+    }
+
+    /// A source operand as arithmetic wants it (`.f32` → f32, `.f16x2` → f16x2, `.s32` → i32).
+    pub fn arith(&mut self, name: &str, ty: Ty) -> Value {
+        let bits = self.src(name);
+        let want = ty.arith();
+        if want.is_float() { self.b.from_bits(bits, want) } else { self.b.bitcast(bits, want) }
+    }
+
+    /// The block behind a label.
+    pub fn label(&self, name: &str) -> Block {
+        match self.args[self.slot(name)] {
+            Arg::Label(b) => b,
+            ref other => panic!("{}: operand `{name}` is {other:?}", self.m.opcode),
+        }
+    }
+
+    /// Whether the operand has a minus.
+    pub fn neg(&self, name: &str) -> bool {
+        self.negated[self.slot(name)]
+    }
+
+    /// The operand's selector, with the dot.
+    pub fn selector(&self, name: &str) -> Option<&str> {
+        self.selectors[self.slot(name)]
+    }
+
+    /// Names an intermediate value as the manual does, for `eval --trace`.
+    pub fn name(&mut self, v: Value, name: &str) -> Value {
+        self.b.name(v, name)
+    }
+
+    /// Writes a destination: bits, or a float that becomes bits here. The caller widens it to the register where the
+    /// instruction allows wider ones.
+    pub fn set(&mut self, name: &str, v: Value) {
+        let slot = self.slot(name);
+        let ty = self.b.ty(v);
+        let v = if ty.is_float() {
+            self.b.to_bits(v, flat(ty))
+        } else {
+            self.b.bitcast(v, if ty.elem == Elem::I1 { ty } else { flat(ty) })
+        };
+        self.results.push((slot, vec![v]));
+    }
+
+    /// Writes the elements of a destination vector.
+    pub fn set_elements(&mut self, name: &str, vs: Vec<Value>) {
+        let slot = self.slot(name);
+        self.results.push((slot, vs));
+    }
+
+    /// Ends the block with `term` where the guard holds; code goes on in `next` otherwise (and behind `term`, where
+    /// it has a `next`: the one [`Cx::after`] gave).
+    pub fn end(&mut self, next: Block, term: Term) {
+        match self.guard {
+            None => self.b.terminate(term),
+            Some(g) => {
+                if let Term::Jump(t) = &term {
+                    self.b.terminate(Term::Branch(g, t.clone(), Target::new(next)));
+                } else {
+                    let act = self.b.new_block();
+                    self.b.branch(g, act, next);
+                    self.b.switch_to(act);
+                    self.b.terminate(term);
+                }
+            }
+        }
+        self.b.switch_to(next);
+    }
+
+    /// A block for what follows.
+    pub fn after(&mut self) -> Block {
+        self.b.new_block()
+    }
+}
+
+/// The plain integer of the same total width.
+fn flat(ty: Type) -> Type {
+    match ty.bits() {
+        1 => Type::I1,
+        8 => Type::I8,
+        16 => Type::I16,
+        32 => Type::I32,
+        64 => Type::I64,
+        _ => ty.to_int(),
+    }
+}

@@ -1,0 +1,204 @@
+//! `vadd vsub vabsdiff vmin vmax vshl vshr vset`: scalar video instructions.
+//!
+//! Since PTX 2.0, sm_20. No GPU after Kepler has them in hardware: ptxas expands them, and some expansions differ from the
+//! manual (see the notes).
+
+use super::{PARTS, TYPES, clamp, part, sext_from};
+use crate::{Cx, Form, Outcome, Room, Ty, since};
+use hostwarp_ir::{Elem, IntBin, IntCmp, IntUn, Type, Value};
+
+const SETS: &[(&str, &str)] = &[
+    (".dtype", TYPES),
+    (".atype", TYPES),
+    (".btype", TYPES),
+    (".op2", ".add .min .max"),
+    (".mode", ".clamp .wrap"),
+    (".cmp", ".eq .ne .lt .le .gt .ge"),
+    (".dsel", PARTS),
+    (".asel", PARTS),
+    (".bsel", PARTS),
+];
+
+const IGNORED_C: &str = "ptxas also takes a fourth operand without `.op2` or a destination selector, and ignores it; so do we, with a warning.";
+
+/// `vadd vsub vabsdiff vmin vmax`
+pub const ARITHMETIC: Room = Room {
+    opcodes: &["vadd", "vsub", "vabsdiff", "vmin", "vmax"],
+    title: "add, subtract, absolute difference, minimum, maximum of bytes, half-words and words",
+    doc: "Selects a byte, half-word or word from `a` and `b`, extends it as `atype` and `btype` say, and computes exactly. `.sat` clamps \
+          to the range of the destination: 8, 16 or 32 bits by the selector of `d`, signed by `dtype`. Then either a second operation \
+          combines the result with `c`, or the selector of `d` merges it into `c`.",
+    section: "9.7.18.1.1",
+    forms: &[
+        Form::new("vop.dtype.atype.btype{.sat}  d:x32, a{.asel}:x32, b{.bsel}:x32", SETS, since(20, 20)),
+        Form::new(
+            "vop.dtype.atype.btype{.sat}.op2  d:x32, a{.asel}:x32, b{.bsel}:x32, c:x32",
+            SETS,
+            since(20, 20),
+        ),
+        Form::new(
+            "vop.dtype.atype.btype{.sat}  d.dsel:x32, a{.asel}:x32, b{.bsel}:x32, c:x32",
+            SETS,
+            since(20, 20),
+        ),
+        Form::new(
+            "vop.dtype.atype.btype{.sat}  d:x32, a{.asel}:x32, b{.bsel}:x32, c:x32",
+            SETS,
+            since(20, 20),
+        )
+        .undocumented(),
+    ],
+    rule: None,
+    meaning: |cx| {
+        let (ta, tb) = (part(cx, "a", cx.ty(".atype")), part(cx, "b", cx.ty(".btype")));
+        let tmp = match cx.m.opcode {
+            "vadd" => cx.b.add(ta, tb),
+            "vsub" => cx.b.sub(ta, tb),
+            "vmin" => cx.b.int(IntBin::MinS, ta, tb),
+            "vmax" => cx.b.int(IntBin::MaxS, ta, tb),
+            _ => {
+                let difference = cx.b.sub(ta, tb);
+                cx.b.int_un(IntUn::Abs, difference)
+            }
+        };
+        finish(cx, tmp)
+    },
+    notes: &[IGNORED_C],
+};
+
+/// `vshl vshr`
+pub const SHIFT: Room = Room {
+    opcodes: &["vshl", "vshr"],
+    title: "shift a byte, half-word or word",
+    doc: "Shifts the selected part of `a` by the selected part of `b`, which is always unsigned: more than 32 counts as 32 with `.clamp`, \
+          only the low five bits count with `.wrap`. `.sat`, the second operation and merging are as in `vadd`.",
+    section: "9.7.18.1.2",
+    forms: &[
+        Form::new("vop.dtype.atype.u32{.sat}.mode  d:x32, a{.asel}:x32, b{.bsel}:x32", SETS, since(20, 20)),
+        Form::new(
+            "vop.dtype.atype.u32{.sat}.mode.op2  d:x32, a{.asel}:x32, b{.bsel}:x32, c:x32",
+            SETS,
+            since(20, 20),
+        ),
+        Form::new(
+            "vop.dtype.atype.u32{.sat}.mode  d.dsel:x32, a{.asel}:x32, b{.bsel}:x32, c:x32",
+            SETS,
+            since(20, 20),
+        ),
+        Form::new(
+            "vop.dtype.atype.u32{.sat}.mode  d:x32, a{.asel}:x32, b{.bsel}:x32, c:x32",
+            SETS,
+            since(20, 20),
+        )
+        .undocumented(),
+    ],
+    rule: None,
+    meaning: |cx| {
+        let (ta, tb) = (part(cx, "a", cx.ty(".atype")), part(cx, "b", Ty::U32));
+        let amount = match cx.get(".mode") {
+            Some(".clamp") => cx.b.int_imm(IntBin::MinU, tb, 32),
+            _ => cx.b.int_imm(IntBin::And, tb, 31),
+        };
+        let amount = cx.name(amount, "amount");
+        let op = if cx.m.opcode == "vshl" { IntBin::Shl } else { IntBin::ShrS };
+        let tmp = cx.b.int(op, ta, amount);
+        finish(cx, tmp)
+    },
+    notes: &[
+        "The result is a signed 34-bit number before clamping, so what `vshl` shifts beyond bit 33 is lost before `.sat` sees it.",
+        IGNORED_C,
+    ],
+};
+
+/// `vset`
+pub const SET: Room = Room {
+    opcodes: &["vset"],
+    title: "compare bytes, half-words or words: 1 or 0",
+    doc: "Compares the selected parts of `a` and `b` as the exact numbers they stand for, whatever their signs. Result and `c` are unsigned. \
+          The second operation and merging are as in `vadd`.",
+    section: "9.7.18.1.4",
+    forms: &[
+        Form::new("vset.atype.btype.cmp  d:x32, a{.asel}:x32, b{.bsel}:x32", SETS, since(20, 20)),
+        Form::new("vset.atype.btype.cmp.op2  d:x32, a{.asel}:x32, b{.bsel}:x32, c:x32", SETS, since(20, 20)),
+        Form::new("vset.atype.btype.cmp  d.dsel:x32, a{.asel}:x32, b{.bsel}:x32, c:x32", SETS, since(20, 20)),
+        Form::new("vset.atype.btype.cmp  d:x32, a{.asel}:x32, b{.bsel}:x32, c:x32", SETS, since(20, 20))
+            .undocumented(),
+    ],
+    rule: None,
+    meaning: |cx| {
+        let (ta, tb) = (part(cx, "a", cx.ty(".atype")), part(cx, "b", cx.ty(".btype")));
+        let holds = compare(cx, ta, tb);
+        let tmp = cx.b.zext(holds, Elem::I64);
+        finish(cx, tmp)
+    },
+    notes: &[IGNORED_C],
+};
+
+/// The comparison in the `.cmp` place, of signed numbers.
+pub(super) fn compare(cx: &mut Cx<'_>, a: Value, b: Value) -> Value {
+    let (op, a, b) = match cx.get(".cmp").unwrap_or_default() {
+        ".eq" => (IntCmp::Eq, a, b),
+        ".ne" => (IntCmp::Ne, a, b),
+        ".lt" => (IntCmp::LtS, a, b),
+        ".le" => (IntCmp::LeS, a, b),
+        ".gt" => (IntCmp::LtS, b, a),
+        _ => (IntCmp::LeS, b, a),
+    };
+    cx.b.cmp(op, a, b)
+}
+
+/// What all scalar video instructions do with their exact result: saturate, then a second operation or a merge.
+fn finish(cx: &mut Cx<'_>, tmp: Value) -> Outcome {
+    let signed = cx.m.ty(".dtype").is_some_and(Ty::is_signed);
+    let tmp = cx.name(tmp, "tmp");
+    let dsel = cx.selector("d").map(str::to_string);
+    let tmp =
+        if cx.has(".sat") { saturate(cx, tmp, signed, dsel.as_deref()) } else { sext_from(cx, tmp, 33) };
+    let d = if let Some(op2) = cx.get(".op2") {
+        let c = cx.src("c");
+        let c = cx.b.ext(c, Elem::I64, signed);
+        let op = match op2 {
+            ".add" => IntBin::Add,
+            ".min" => IntBin::MinS,
+            _ => IntBin::MaxS,
+        };
+        let both = cx.b.int(op, tmp, c);
+        let both = cx.name(both, &op2[1..]);
+        cx.b.zext(both, Elem::I32)
+    } else if let Some(dsel) = dsel {
+        merge(cx, tmp, &dsel)
+    } else {
+        cx.b.zext(tmp, Elem::I32)
+    };
+    cx.set("d", d);
+    Ok(())
+}
+
+/// The manual's `optSaturate`: the 34-bit result clamped to the range of the destination.
+fn saturate(cx: &mut Cx<'_>, tmp: Value, signed: bool, dsel: Option<&str>) -> Value {
+    let bits = match dsel {
+        None => 32,
+        Some(s) if s.starts_with(".h") => 16,
+        Some(_) => 8,
+    };
+    let (low, high) =
+        if signed { (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1) } else { (0, (1i64 << bits) - 1) };
+    // Only a left shift can leave the 34 bits.
+    let tmp = if cx.m.opcode == "vshl" { sext_from(cx, tmp, 34) } else { tmp };
+    let clamped = clamp(cx, tmp, low, high);
+    cx.name(clamped, "clamped")
+}
+
+/// The manual's `optMerge`: the low bits of the result replace one part of `c`.
+fn merge(cx: &mut Cx<'_>, tmp: Value, dsel: &str) -> Value {
+    let index = dsel.as_bytes()[2] - b'0';
+    let ty = if dsel.starts_with(".b") { Type::I8X4 } else { Type::I16X2 };
+    let c = cx.src("c");
+    let parts = cx.b.bitcast(c, ty);
+    let piece = cx.b.zext(tmp, ty.elem);
+    let elems: Vec<Value> =
+        (0..ty.count).map(|i| if i == index { piece } else { cx.b.extract(parts, i) }).collect();
+    let merged = cx.b.build(&elems);
+    let d = cx.b.bitcast(merged, Type::I32);
+    cx.name(d, "merged")
+}
