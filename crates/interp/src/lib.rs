@@ -1,1 +1,16 @@
-//! The reference engine: columns of lanes in portable Rust.
+//! The reference engine: columns of lanes in portable Rust, and the state of a running CTA that both engines share.
+//!
+//! - [`Program`] is a planned kernel, [`Launch`] what its CTAs have in common, [`Cta`] the state of one of them.
+//! - [`run`] runs a CTA, as far as a budget goes. CTAs are independent; a thread keeps one [`Cta`] and resets it.
+//! - [`KernelFault`] says what went wrong and where.
+
+mod cta;
+mod exec;
+mod fault;
+mod launch;
+mod lower;
+
+pub use cta::{BARRIERS, Cta, FrameBuffer, LaneState, Outcome, WARP, Warp};
+pub use exec::run;
+pub use fault::{KernelFault, KernelFaultKind, Waiting, WaitingAt};
+pub use launch::{Launch, Limits, Program};

@@ -1,0 +1,401 @@
+//! The state of one CTA, the same for both engines.
+
+use crate::fault::{KernelFault, KernelFaultKind, Waiting, WaitingAt};
+use crate::launch::Launch;
+use hostwarp_ir::{BarrierKind, Block, Term};
+use hostwarp_memory::CtaMemory;
+
+/// Lanes of a warp.
+pub const WARP: u32 = 32;
+/// Barriers of a CTA.
+pub const BARRIERS: u32 = 16;
+
+/// What a lane is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneState {
+    /// It can go on at its `pc`.
+    Ready,
+    /// It waits at a barrier and goes on at its `pc`.
+    Barrier {
+        /// Which barrier.
+        id: u8,
+    },
+    /// It waits for other lanes of its warp and goes on at its `pc`.
+    WarpSync {
+        /// For which.
+        mask: u32,
+    },
+    /// It is done, or never was.
+    Exited,
+}
+
+/// How far a run got.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All lanes have exited.
+    Done,
+    /// The budget is used up; the CTA can be run again.
+    Yield,
+    /// The launch has failed.
+    Fault(Box<KernelFault>),
+}
+
+/// Which lanes of a warp do what. Lanes that are alive and not ready wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Warp {
+    /// Lanes that have not exited.
+    pub live: u32,
+    /// Lanes that can go on.
+    pub ready: u32,
+    /// Lanes waiting for others of the warp.
+    syncing: u32,
+}
+
+/// A barrier's phase.
+#[derive(Clone, Debug, Default)]
+struct Barrier {
+    /// Lanes of each warp that arrived and wait.
+    waiting: Vec<u32>,
+    /// Lanes of each warp that arrived.
+    arrived: Vec<u32>,
+    /// Number of lanes in `arrived` that are alive.
+    arrivals: u32,
+    /// Threads expected; all that are alive if none.
+    count: Option<u32>,
+}
+
+/// 64 bytes, for alignment.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+pub(crate) struct Line(pub(crate) [u8; 64]);
+
+/// Registers of all lanes: columns as [`hostwarp_plan::Frame`] lays them out.
+#[derive(Clone, Default)]
+pub struct FrameBuffer {
+    lines: Vec<Line>,
+}
+
+impl std::fmt::Debug for FrameBuffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "FrameBuffer({} bytes)", self.len())
+    }
+}
+
+impl FrameBuffer {
+    /// At least `bytes` bytes, 64-byte aligned. What is there stays or becomes 0.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        let lines = bytes.div_ceil(64);
+        if lines > self.lines.len() {
+            self.lines = vec![Line([0; 64]); lines];
+        }
+    }
+
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        self.lines.len() * 64
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// First byte, 64-byte aligned. Valid for `len` bytes until the CTA is reset or dropped.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.lines.as_mut_ptr().cast()
+    }
+}
+
+/// One CTA: reused from CTA to CTA of a launch with [`Cta::reset`].
+#[derive(Debug)]
+pub struct Cta {
+    /// Its index in the grid.
+    pub index: [u32; 3],
+    /// Shared and local memory, constants and parameters.
+    pub memory: CtaMemory,
+    /// The registers.
+    pub frame: FrameBuffer,
+    /// The block each lane is at, or goes on at when it no longer waits.
+    pub pc: Vec<u32>,
+    /// The interpreter has taken over; a compiled kernel must not go on with this CTA, for it relies on lanes of a group staying together.
+    pub interpreted: bool,
+    /// What the interpreter keeps besides.
+    pub(crate) scratch: crate::exec::Scratch,
+    warps: Vec<Warp>,
+    /// Of lanes waiting in a warp synchronisation: the lanes named.
+    sync_mask: Vec<u32>,
+    /// Of waiting lanes: the block whose terminator made them wait.
+    waits_in: Vec<u32>,
+    barriers: [Barrier; BARRIERS as usize],
+    /// Lanes that have not exited.
+    live: u32,
+}
+
+impl Cta {
+    /// Room for a CTA of the launch. It has to be [reset](Cta::reset) to one before it is run.
+    pub fn new(launch: &Launch) -> Cta {
+        let lanes = launch.lanes() as usize;
+        let warps = launch.warps() as usize;
+        let mut frame = FrameBuffer::default();
+        frame.reserve(launch.program.plan().frame.bytes as usize * lanes);
+        let barrier = Barrier { waiting: vec![0; warps], arrived: vec![0; warps], ..Barrier::default() };
+        Cta {
+            index: [0; 3],
+            memory: CtaMemory::new(launch.constant.clone(), launch.param.clone()),
+            frame,
+            pc: vec![0; lanes],
+            interpreted: false,
+            scratch: crate::exec::Scratch::default(),
+            warps: vec![Warp::default(); warps],
+            sync_mask: vec![0; lanes],
+            waits_in: vec![0; lanes],
+            barriers: std::array::from_fn(|_| barrier.clone()),
+            live: 0,
+        }
+    }
+
+    /// Puts all threads at the entry of the CTA with this index; shared and local memory are zero. The launch must be the one
+    /// the CTA was made for.
+    pub fn reset(&mut self, launch: &Launch, index: [u32; 3]) {
+        let threads = launch.threads();
+        self.index = index;
+        self.interpreted = false;
+        self.memory.begin(
+            launch.shared_bytes() as usize,
+            self.pc.len(),
+            launch.program.func().info.local_bytes as usize,
+        );
+        self.pc.fill(Block::ENTRY.0);
+        for (w, warp) in self.warps.iter_mut().enumerate() {
+            let lanes = threads.saturating_sub(w as u32 * WARP).min(WARP);
+            let live = if lanes == WARP { u32::MAX } else { (1 << lanes) - 1 };
+            *warp = Warp { live, ready: live, syncing: 0 };
+        }
+        for b in &mut self.barriers {
+            if b.arrivals != 0 || b.count.is_some() {
+                b.waiting.fill(0);
+                b.arrived.fill(0);
+                (b.arrivals, b.count) = (0, None);
+            }
+        }
+        self.live = threads;
+    }
+
+    /// Lanes of the CTA, whole warps.
+    pub fn lanes(&self) -> usize {
+        self.pc.len()
+    }
+
+    /// The warps.
+    pub fn warps(&self) -> &[Warp] {
+        &self.warps
+    }
+
+    /// Whether all lanes have exited.
+    pub fn is_done(&self) -> bool {
+        self.live == 0
+    }
+
+    /// What a lane is doing.
+    pub fn state(&self, lane: usize) -> LaneState {
+        let (w, bit) = (lane / WARP as usize, 1 << (lane as u32 % WARP));
+        let warp = self.warps[w];
+        if warp.live & bit == 0 {
+            LaneState::Exited
+        } else if warp.ready & bit != 0 {
+            LaneState::Ready
+        } else if warp.syncing & bit != 0 {
+            LaneState::WarpSync { mask: self.sync_mask[lane] }
+        } else {
+            let id = self.barriers.iter().position(|b| b.waiting[w] & bit != 0).unwrap_or(0);
+            LaneState::Barrier { id: id as u8 }
+        }
+    }
+
+    /// Puts lanes of a warp at a block.
+    pub fn set_pc(&mut self, warp: usize, lanes: u32, block: Block) {
+        let first = warp * WARP as usize;
+        if lanes == u32::MAX {
+            self.pc[first..first + WARP as usize].fill(block.0);
+            return;
+        }
+        for_each_lane(lanes, |l| self.pc[first + l] = block.0);
+    }
+
+    /// Ends lanes of a warp. Others may be released by it.
+    pub fn exit(&mut self, warp: usize, lanes: u32) {
+        let w = &mut self.warps[warp];
+        let gone = w.live & lanes;
+        w.live &= !gone;
+        w.ready &= !gone;
+        self.live -= gone.count_ones();
+        if w.syncing != 0 {
+            self.release_synced(warp);
+        }
+        for id in 0..BARRIERS as usize {
+            let b = &mut self.barriers[id];
+            if b.arrivals != 0 {
+                b.arrivals -= (b.arrived[warp] & gone).count_ones();
+                self.release_if_complete(id);
+            }
+        }
+    }
+
+    /// Ready lanes of a warp arrive at a barrier in the terminator of `from` and go on at `next`: at once if they only arrive,
+    /// or else when it is complete.
+    #[allow(clippy::too_many_arguments)] // one terminator, spelled out
+    pub fn arrive(
+        &mut self,
+        warp: usize,
+        lanes: u32,
+        kind: BarrierKind,
+        id: u32,
+        count: Option<u32>,
+        from: Block,
+        next: Block,
+    ) -> Result<(), KernelFaultKind> {
+        if id >= BARRIERS || count.is_some_and(|c| c == 0 || c % WARP != 0) {
+            return Err(KernelFaultKind::BadBarrier { id, count });
+        }
+        self.set_pc(warp, lanes, next);
+        let b = &mut self.barriers[id as usize];
+        let new = lanes & !b.arrived[warp];
+        b.arrived[warp] |= lanes;
+        b.arrivals += new.count_ones();
+        b.count = b.count.or(count);
+        if kind == BarrierKind::Sync {
+            b.waiting[warp] |= lanes;
+            self.warps[warp].ready &= !lanes;
+            self.waits(warp, lanes, from);
+        }
+        self.release_if_complete(id as usize);
+        Ok(())
+    }
+
+    /// Ready lanes of a warp wait in the terminator of `from` for the lanes in `mask`, then go on at `next`. Answers whether they
+    /// can go on at once.
+    pub fn warp_sync(&mut self, warp: usize, lanes: u32, mask: u32, from: Block, next: Block) -> bool {
+        self.set_pc(warp, lanes, next);
+        let w = &mut self.warps[warp];
+        if mask & w.live & !lanes == 0 {
+            return true;
+        }
+        w.ready &= !lanes;
+        w.syncing |= lanes;
+        let first = warp * WARP as usize;
+        for_each_lane(lanes, |l| self.sync_mask[first + l] = mask);
+        self.waits(warp, lanes, from);
+        self.release_synced(warp)
+    }
+
+    fn waits(&mut self, warp: usize, lanes: u32, from: Block) {
+        let first = warp * WARP as usize;
+        if lanes == u32::MAX {
+            self.waits_in[first..first + WARP as usize].fill(from.0);
+        } else {
+            for_each_lane(lanes, |l| self.waits_in[first + l] = from.0);
+        }
+    }
+
+    /// Lanes go on together when all those they named and that are alive wait and name the same. Answers whether any do.
+    fn release_synced(&mut self, warp: usize) -> bool {
+        let first = warp * WARP as usize;
+        let mut released = false;
+        let mut open = self.warps[warp].syncing;
+        while open != 0 {
+            let mask = self.sync_mask[first + open.trailing_zeros() as usize];
+            let mut same = 0;
+            for_each_lane(open, |l| same |= u32::from(self.sync_mask[first + l] == mask) << l);
+            open &= !same;
+            let w = &mut self.warps[warp];
+            if mask & w.live & !same == 0 {
+                w.syncing &= !same;
+                w.ready |= same & w.live;
+                released = true;
+            }
+        }
+        released
+    }
+
+    fn release_if_complete(&mut self, id: usize) {
+        let b = &mut self.barriers[id];
+        if b.arrivals == 0 {
+            // Whoever arrived is gone: nobody waits.
+            if b.count.take().is_some() || b.arrived.iter().any(|a| *a != 0) {
+                b.arrived.fill(0);
+            }
+            return;
+        }
+        let complete = match b.count {
+            None => b.arrivals == self.live,
+            // Counted in whole warps: exited lanes of a warp that takes part count as arrived.
+            Some(count) => {
+                let there: u32 = b
+                    .arrived
+                    .iter()
+                    .zip(&self.warps)
+                    .filter(|(a, _)| **a != 0)
+                    .map(|(a, w)| (a | !w.live).count_ones())
+                    .sum();
+                there >= count
+            }
+        };
+        if !complete {
+            return;
+        }
+        for (waiting, warp) in b.waiting.iter_mut().zip(&mut self.warps) {
+            warp.ready |= *waiting & warp.live;
+            *waiting = 0;
+        }
+        b.arrived.fill(0);
+        (b.arrivals, b.count) = (0, None);
+    }
+
+    /// The fault of a CTA in which lanes are alive and none is ready.
+    pub fn deadlock(&self, launch: &Launch) -> KernelFault {
+        let mut waiting: Vec<Waiting> = vec![];
+        for lane in 0..self.lanes() {
+            let at = match self.state(lane) {
+                LaneState::Barrier { id } => WaitingAt::Barrier { id },
+                LaneState::WarpSync { mask } => WaitingAt::WarpSync { mask },
+                LaneState::Ready | LaneState::Exited => continue,
+            };
+            let data = launch.program.func().blocks.get(self.waits_in[lane] as usize);
+            let line = data.map_or(0, |b| match b.term {
+                Term::Barrier { .. } | Term::WarpSync { .. } => b.term_line,
+                _ => 0,
+            });
+            match waiting.iter_mut().find(|w| w.at == at && w.line == line) {
+                Some(w) => w.threads.push(lane as u32),
+                None => waiting.push(Waiting { at, line, threads: vec![lane as u32] }),
+            }
+        }
+        let line = waiting.first().map_or(0, |w| w.line);
+        self.fault(launch, KernelFaultKind::Deadlock { waiting }, line, None)
+    }
+
+    /// A fault of this CTA, and of one of its threads (linear number) if it is a single one's.
+    pub fn fault(
+        &self,
+        launch: &Launch,
+        kind: KernelFaultKind,
+        line: u32,
+        thread: Option<u32>,
+    ) -> KernelFault {
+        KernelFault {
+            kind,
+            kernel: launch.program.func().name.clone(),
+            line,
+            cta: self.index,
+            thread: thread.map(|t| launch.thread_index(t)),
+        }
+    }
+}
+
+/// Calls `f` for every lane in the mask, ascending.
+pub(crate) fn for_each_lane(mut lanes: u32, mut f: impl FnMut(usize)) {
+    while lanes != 0 {
+        f(lanes.trailing_zeros() as usize);
+        lanes &= lanes - 1;
+    }
+}

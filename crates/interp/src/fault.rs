@@ -1,0 +1,158 @@
+//! How a kernel can fail while it runs, and how that is told.
+
+use hostwarp_memory::Fault;
+use std::fmt;
+
+/// What went wrong. Closed: a front end can match on all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KernelFaultKind {
+    /// An access to memory that is not there, not aligned or not to be written.
+    Memory(Fault),
+    /// The `trap` instruction.
+    Trap,
+    /// The `brkpt` instruction.
+    Breakpoint,
+    /// Threads wait for each other and none can go on.
+    Deadlock {
+        /// Who waits for what.
+        waiting: Vec<Waiting>,
+    },
+    /// A barrier that does not exist, or that waits for a number of threads that is no multiple of the warp size.
+    BadBarrier {
+        /// The barrier's number, 0 to 15 if right.
+        id: u32,
+        /// The number of threads named, if one was.
+        count: Option<u32>,
+    },
+    /// The instruction budget of the launch is used up.
+    OutOfFuel,
+    /// The deadline of the launch has passed.
+    Timeout,
+    /// The host asked the launch to stop.
+    Cancelled,
+    /// PTX that Hostwarp does not do yet.
+    Unsupported(String),
+}
+
+/// Threads of a CTA that wait at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// What they wait for.
+    pub at: WaitingAt,
+    /// Line of the source they wait at; 0 if not known.
+    pub line: u32,
+    /// Their linear thread indices, ascending.
+    pub threads: Vec<u32>,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WaitingAt {
+    /// A barrier of the CTA.
+    Barrier {
+        /// Its number.
+        id: u8,
+    },
+    /// Other lanes of the warp.
+    WarpSync {
+        /// The lanes named.
+        mask: u32,
+    },
+}
+
+/// A fault with its place. After it the launch stops; device memory stays usable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelFault {
+    /// What went wrong.
+    pub kind: KernelFaultKind,
+    /// The kernel's name.
+    pub kernel: String,
+    /// Line of the source; 0 if not known.
+    pub line: u32,
+    /// Index of the CTA.
+    pub cta: [u32; 3],
+    /// Index of the thread; none if the fault is no single thread's.
+    pub thread: Option<[u32; 3]>,
+}
+
+/// Linear indices as ranges: `0-31, 40`.
+fn ranges(threads: &[u32]) -> String {
+    let mut out: Vec<String> = vec![];
+    let mut i = 0;
+    while i < threads.len() {
+        let from = i;
+        while i + 1 < threads.len() && threads[i + 1] == threads[i] + 1 {
+            i += 1;
+        }
+        out.push(if from == i {
+            threads[from].to_string()
+        } else {
+            format!("{}-{}", threads[from], threads[i])
+        });
+        i += 1;
+    }
+    out.join(", ")
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = if self.threads.len() == 1 { "" } else { "s" };
+        write!(f, "thread{s} {} wait{} ", ranges(&self.threads), if s.is_empty() { "s" } else { "" })?;
+        match self.at {
+            WaitingAt::Barrier { id } => write!(f, "at barrier {id}")?,
+            WaitingAt::WarpSync { mask } => write!(f, "for the lanes {mask:#010x} of the warp")?,
+        }
+        if self.line != 0 {
+            write!(f, " (line {})", self.line)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for KernelFaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KernelFaultKind::Memory(fault) => fault.fmt(f),
+            KernelFaultKind::Trap => f.write_str("trap"),
+            KernelFaultKind::Breakpoint => f.write_str("breakpoint"),
+            KernelFaultKind::Deadlock { waiting } => {
+                f.write_str("deadlock: no thread of the CTA can go on")?;
+                for w in waiting {
+                    write!(f, "\n  {w}")?;
+                }
+                Ok(())
+            }
+            KernelFaultKind::BadBarrier { id, count: None } => {
+                write!(f, "barrier {id} does not exist; a CTA has barriers 0 to 15")
+            }
+            KernelFaultKind::BadBarrier { id, count: Some(count) } => {
+                if *id > 15 {
+                    write!(f, "barrier {id} does not exist; a CTA has barriers 0 to 15")
+                } else {
+                    write!(f, "barrier {id} waits for {count} threads, which is no positive multiple of 32")
+                }
+            }
+            KernelFaultKind::OutOfFuel => f.write_str("the instruction budget of the launch is used up"),
+            KernelFaultKind::Timeout => f.write_str("the launch ran past its time limit"),
+            KernelFaultKind::Cancelled => f.write_str("the launch was cancelled"),
+            KernelFaultKind::Unsupported(what) => write!(f, "not supported yet: {what}"),
+        }
+    }
+}
+
+impl fmt::Display for KernelFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kernel `{}`", self.kernel)?;
+        if self.line != 0 {
+            write!(f, ", line {}", self.line)?;
+        }
+        let [x, y, z] = self.cta;
+        write!(f, ", CTA ({x}, {y}, {z})")?;
+        if let Some([x, y, z]) = self.thread {
+            write!(f, ", thread ({x}, {y}, {z})")?;
+        }
+        write!(f, ": {}", self.kind)
+    }
+}
+
+impl std::error::Error for KernelFault {}

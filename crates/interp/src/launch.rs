@@ -1,0 +1,181 @@
+//! What all CTAs of a launch have in common.
+
+use crate::fault::KernelFaultKind;
+use crate::lower::Code;
+use hostwarp_ir::Function;
+use hostwarp_memory::{Block, DeviceMemory, Space};
+use hostwarp_plan::{Assume, Plan};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// A kernel ready to run: the primitive function, its plan, and what the interpreter makes of them when first asked.
+#[derive(Debug)]
+pub struct Program {
+    func: Function,
+    plan: Plan,
+    code: OnceLock<Code>,
+}
+
+impl Program {
+    /// Plans a function that [`hostwarp_ir::verify_primitive`] accepts.
+    pub fn new(func: Function, assume: Assume) -> Program {
+        let plan = Plan::new(&func, assume);
+        Program { func, plan, code: OnceLock::new() }
+    }
+
+    /// The function.
+    pub fn func(&self) -> &Function {
+        &self.func
+    }
+
+    /// Its plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    pub(crate) fn code(&self) -> &Code {
+        self.code.get_or_init(|| Code::new(&self.func, &self.plan))
+    }
+}
+
+/// When a launch has to stop.
+#[derive(Debug)]
+pub struct Limits {
+    fuel: AtomicU64,
+    /// Not after this.
+    pub deadline: Option<Instant>,
+    /// Set by the host to stop the launch.
+    pub cancel: Arc<AtomicBool>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { fuel: AtomicU64::new(u64::MAX), deadline: None, cancel: Arc::default() }
+    }
+}
+
+impl Limits {
+    /// Allows so many instructions, counted once per warp, in the whole launch. Engines look only now and then, so a little
+    /// more may be run.
+    pub fn with_fuel(self, fuel: u64) -> Limits {
+        Limits { fuel: AtomicU64::new(fuel), ..self }
+    }
+
+    /// Takes what has been run since the last time off the fuel, and says whether the launch may go on.
+    pub fn spend(&self, instructions: u64) -> Result<(), KernelFaultKind> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(KernelFaultKind::Cancelled);
+        }
+        if self.deadline.is_some_and(|d| Instant::now() >= d) {
+            return Err(KernelFaultKind::Timeout);
+        }
+        let left = self.fuel.load(Ordering::Relaxed);
+        if left == u64::MAX {
+            return Ok(());
+        }
+        let take = |left: u64| Some(left.saturating_sub(instructions));
+        // The closure never refuses.
+        let before = self.fuel.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).unwrap_or(0);
+        if before < instructions || before == 0 { Err(KernelFaultKind::OutOfFuel) } else { Ok(()) }
+    }
+}
+
+/// A launch: shared by all threads that run its CTAs.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    /// What runs.
+    pub program: &'a Program,
+    /// Global memory.
+    pub device: &'a DeviceMemory,
+    /// CTAs along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA along x, y and z.
+    pub block: [u32; 3],
+    /// The parameters.
+    pub param: Arc<Block>,
+    /// The module's constant bank.
+    pub constant: Arc<Block>,
+    /// Bytes of shared memory besides the static ones.
+    pub dynamic_shared: u32,
+    /// Device address of the module's global variables.
+    pub globals_base: u64,
+    /// Number of the launch (`%gridid`).
+    pub grid_id: u64,
+    /// When the launch began: clocks count from here.
+    pub start: Instant,
+    /// When it has to stop.
+    pub limits: Limits,
+}
+
+impl<'a> Launch<'a> {
+    /// A launch without constants, parameters, dynamic shared memory or limits; set the fields for more. The parameter block
+    /// is zero and as long as the kernel says; whoever replaces it must keep it at least that long.
+    pub fn new(
+        program: &'a Program,
+        device: &'a DeviceMemory,
+        grid: [u32; 3],
+        block: [u32; 3],
+    ) -> Launch<'a> {
+        let mut param = Block::new(Space::Param);
+        param.reset(program.func.info.param_bytes as usize);
+        Launch {
+            program,
+            device,
+            grid,
+            block,
+            param: Arc::new(param),
+            constant: Arc::new(Block::new(Space::Const)),
+            dynamic_shared: 0,
+            globals_base: 0,
+            grid_id: 0,
+            start: Instant::now(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// Sets the parameters; a block shorter than the kernel's is filled up with zeros.
+    pub fn set_params(&mut self, bytes: &[u8]) {
+        let mut param = Block::new(Space::Param);
+        param.reset(bytes.len().max(self.program.func.info.param_bytes as usize));
+        param.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
+        self.param = Arc::new(param);
+    }
+
+    /// Threads of a CTA.
+    pub fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Warps of a CTA.
+    pub fn warps(&self) -> u32 {
+        self.threads().div_ceil(32)
+    }
+
+    /// Lanes of a CTA: whole warps.
+    pub fn lanes(&self) -> u32 {
+        self.warps() * 32
+    }
+
+    /// CTAs in all.
+    pub fn ctas(&self) -> u64 {
+        self.grid.iter().map(|n| u64::from(*n)).product()
+    }
+
+    /// Index of the CTA with this linear number.
+    pub fn cta_index(&self, linear: u64) -> [u32; 3] {
+        let [x, y] = [u64::from(self.grid[0]), u64::from(self.grid[1])];
+        [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
+    }
+
+    /// Index of the thread with this linear number.
+    pub fn thread_index(&self, linear: u32) -> [u32; 3] {
+        let [x, y, _] = self.block;
+        [linear % x, linear / x % y, linear / x / y]
+    }
+
+    /// Bytes of shared memory of a CTA.
+    pub fn shared_bytes(&self) -> u32 {
+        self.program.func.info.shared_bytes.saturating_add(self.dynamic_shared)
+    }
+}
