@@ -419,7 +419,8 @@ fn classify(word: &[u8]) -> TokenKind {
     use TokenKind::*;
     let plain = word.strip_suffix(b"U").unwrap_or(word);
     let all = |digits: &[u8], ok: fn(&u8) -> bool| !digits.is_empty() && digits.iter().all(ok);
-    let kind = match (plain, word) {
+
+    match (plain, word) {
         ([b'0', b'x' | b'X', digits @ ..], _) if all(digits, u8::is_ascii_hexdigit) => Int,
         ([b'0', b'b' | b'B', digits @ ..], _) if all(digits, |b| matches!(b, b'0' | b'1')) => Int,
         (_, [b'0', b'f' | b'F', digits @ ..]) if digits.len() == 8 && all(digits, u8::is_ascii_hexdigit) => {
@@ -431,8 +432,7 @@ fn classify(word: &[u8]) -> TokenKind {
         ([b'0', digits @ ..], _) if digits.iter().all(|b| (b'0'..=b'7').contains(b)) => Int,
         ([b'1'..=b'9', ..], _) if all(plain, u8::is_ascii_digit) => Int,
         _ => BadNumber,
-    };
-    kind
+    }
 }
 
 impl Iterator for Lexer<'_> {

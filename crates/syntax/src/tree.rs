@@ -607,7 +607,7 @@ impl<'m> Specifiers<'m> {
 
     /// The linkage; the last one if several are written.
     pub fn linkage(self) -> Option<Linkage> {
-        self.iter().filter_map(|s| Linkage::from_name(s.name())).last()
+        self.iter().filter_map(|s| Linkage::from_name(s.name())).next_back()
     }
 
     /// The state space: the first one, since a second belongs to `.ptr`.

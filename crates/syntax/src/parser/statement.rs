@@ -347,11 +347,11 @@ impl Parser<'_> {
 
     /// Makes an error node of what stands at the cursor, at least one token.
     fn skip_statement(&mut self, start: u32) {
-        if self.token.span.start == start && !matches!(self.token.kind, TokenKind::LBrace | TokenKind::RBrace)
+        if self.token.span.start == start
+            && !matches!(self.token.kind, TokenKind::LBrace | TokenKind::RBrace)
+            && self.bump().kind == TokenKind::Semi
         {
-            if self.bump().kind == TokenKind::Semi {
-                return self.push_node(NodeKind::Error, start, NONE);
-            }
+            return self.push_node(NodeKind::Error, start, NONE);
         }
         self.skip_to_end();
         self.push_node(NodeKind::Error, start, NONE);
