@@ -40,13 +40,18 @@ impl Instance {
     }
 }
 
-/// How many selectors of a large set are tried: all of a small one, a spread of a large one (4096 byte selectors).
-fn sample<'a>(members: &'a [&'static str], cap: usize) -> impl Iterator<Item = &'static str> + 'a {
-    let step = members.len().div_ceil(cap).max(1);
-    members.iter().step_by(step).copied()
+/// Sets up to this size are always taken whole.
+const SMALL: usize = 16;
+
+/// All of a small set; of a large one (4096 byte selectors) at most `cap`, spread evenly.
+fn sample(members: &'static [&'static str], cap: usize) -> impl Iterator<Item = &'static str> {
+    let count = if members.len() <= SMALL { members.len() } else { cap.min(members.len()) };
+    let step = if count == 0 { 1 } else { members.len() / count };
+    members.iter().step_by(step).take(count).copied()
 }
 
-/// All legal instances of a form for one opcode, at most `cap` selectors for each operand, in a fixed order. Forms whose operands
+/// All legal instances of a form for one opcode, in a fixed order; of large selector sets at most `cap`, besides
+/// none. Forms whose operands
 /// are not plain registers (addresses, labels, vectors) give none.
 pub fn instances(opcode: &'static str, parsed: &'static Parsed, cap: usize) -> Vec<Instance> {
     let plain = |c: Class| {
@@ -103,14 +108,14 @@ pub fn instances(opcode: &'static str, parsed: &'static Parsed, cap: usize) -> V
 }
 
 /// The register type that fits an operand place best.
-pub(crate) fn register_type(parsed: &Parsed, mods: &[Option<&'static str>], slot: usize) -> Option<Ty> {
+pub fn register_type(parsed: &Parsed, mods: &[Option<&'static str>], slot: usize) -> Option<Ty> {
     let ty = |i: usize| mods[i].and_then(Ty::parse);
     Some(match parsed.operands[slot].class {
         Class::Is(t) => t,
-        Class::Slot(i) | Class::AtLeast(i) | Class::Vector(i) => ty(i)?,
+        Class::Slot(i) | Class::AtLeast(i) | Class::Vector(i) | Class::Any(i) => ty(i)?,
         Class::Wide(i) => ty(i)?.doubled()?,
         Class::Video32 => Ty::B32,
-        Class::Label | Class::Name | Class::Any => return None,
+        Class::Label | Class::Name => return None,
     })
 }
 
@@ -123,6 +128,7 @@ fn is_legal(i: &Instance, parsed: &'static Parsed, mods: &[Option<&'static str>]
             let ty = match ty {
                 Ty::BF16 => Ty::B16,
                 Ty::F16x2 | Ty::BF16x2 | Ty::Tf32 => Ty::B32,
+                Ty::F32x2 => Ty::B64,
                 t => t,
             };
             Some(Operand { selector: o.selector, neg: o.neg, ..Operand::new(OperandKind::Reg(ty)) })

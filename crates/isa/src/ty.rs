@@ -55,7 +55,7 @@ types! {
     S8 ".s8" 8 Signed, S16 ".s16" 16 Signed, S32 ".s32" 32 Signed, S64 ".s64" 64 Signed,
     B8 ".b8" 8 Bits, B16 ".b16" 16 Bits, B32 ".b32" 32 Bits, B64 ".b64" 64 Bits, B128 ".b128" 128 Bits,
     F16 ".f16" 16 Float, BF16 ".bf16" 16 Float, F32 ".f32" 32 Float, F64 ".f64" 64 Float,
-    F16x2 ".f16x2" 32 Packed, BF16x2 ".bf16x2" 32 Packed,
+    F16x2 ".f16x2" 32 Packed, BF16x2 ".bf16x2" 32 Packed, F32x2 ".f32x2" 64 Packed,
     U16x2 ".u16x2" 32 Packed, S16x2 ".s16x2" 32 Packed,
     Tf32 ".tf32" 32 Float,
     Pred ".pred" 1 Pred,
@@ -69,7 +69,7 @@ impl Ty {
 
     /// Whether it is a float type (packed ones included).
     pub const fn is_float(self) -> bool {
-        matches!(self, Ty::F16 | Ty::BF16 | Ty::F32 | Ty::F64 | Ty::F16x2 | Ty::BF16x2 | Ty::Tf32)
+        matches!(self, Ty::F16 | Ty::BF16 | Ty::F32 | Ty::F64 | Ty::F16x2 | Ty::BF16x2 | Ty::F32x2 | Ty::Tf32)
     }
 
     /// The IR type a register of this type is kept in: plain bits, `i1` for predicates.
@@ -93,6 +93,7 @@ impl Ty {
             Ty::F64 => Type::F64,
             Ty::F16x2 => Type::F16X2,
             Ty::BF16x2 => Type::BF16X2,
+            Ty::F32x2 => Type::new(Elem::F32, 2),
             Ty::U16x2 | Ty::S16x2 => Type::I16X2,
             other => other.container(),
         }

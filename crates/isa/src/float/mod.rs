@@ -1,5 +1,6 @@
 //! Floating point.
 
+pub(crate) mod arith;
 pub mod fma;
 
 use crate::{Cx, Room, Ty};
