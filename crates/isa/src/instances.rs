@@ -26,6 +26,10 @@ pub struct InstanceOperand {
     pub selector: Option<&'static str>,
     /// Has a minus.
     pub neg: bool,
+    /// The type of its place.
+    pub ty: Ty,
+    /// It is written to.
+    pub dest: bool,
 }
 
 impl Instance {
@@ -88,18 +92,23 @@ pub fn instances(opcode: &'static str, parsed: &'static Parsed, cap: usize) -> V
         let mods: Vec<Option<&'static str>> = mods;
         let given: Vec<&'static str> = mods.iter().flatten().copied().collect();
         for choice in product(&operand_choices) {
-            let operands: Vec<InstanceOperand> = choice
+            let operands: Option<Vec<InstanceOperand>> = choice
                 .iter()
                 .enumerate()
-                .map(|(slot, (neg, selector))| InstanceOperand {
-                    slot,
-                    name: parsed.operands[slot].name,
-                    selector: *selector,
-                    neg: *neg,
+                .map(|(slot, (neg, selector))| {
+                    Some(InstanceOperand {
+                        slot,
+                        name: parsed.operands[slot].name,
+                        selector: *selector,
+                        neg: *neg,
+                        ty: register_type(parsed, &mods, slot)?,
+                        dest: parsed.operands[slot].dest,
+                    })
                 })
                 .collect();
+            let Some(operands) = operands else { continue };
             let instance = Instance { opcode, mods: given.clone(), operands };
-            if is_legal(&instance, parsed, &mods) {
+            if is_legal(&instance, parsed) {
                 out.push(instance);
             }
         }
@@ -108,7 +117,7 @@ pub fn instances(opcode: &'static str, parsed: &'static Parsed, cap: usize) -> V
 }
 
 /// The register type that fits an operand place best.
-pub fn register_type(parsed: &Parsed, mods: &[Option<&'static str>], slot: usize) -> Option<Ty> {
+fn register_type(parsed: &Parsed, mods: &[Option<&'static str>], slot: usize) -> Option<Ty> {
     let ty = |i: usize| mods[i].and_then(Ty::parse);
     Some(match parsed.operands[slot].class {
         Class::Is(t) => t,
@@ -119,22 +128,21 @@ pub fn register_type(parsed: &Parsed, mods: &[Option<&'static str>], slot: usize
     })
 }
 
-fn is_legal(i: &Instance, parsed: &'static Parsed, mods: &[Option<&'static str>]) -> bool {
-    let operands: Option<Vec<Operand<'_>>> = i
+fn is_legal(i: &Instance, parsed: &'static Parsed) -> bool {
+    let register = |ty: Ty| match ty {
+        Ty::BF16 => Ty::B16,
+        Ty::F16x2 | Ty::BF16x2 | Ty::Tf32 => Ty::B32,
+        t => t,
+    };
+    let operands: Vec<Operand<'_>> = i
         .operands
         .iter()
-        .map(|o| {
-            let ty = register_type(parsed, mods, o.slot)?;
-            let ty = match ty {
-                Ty::BF16 => Ty::B16,
-                Ty::F16x2 | Ty::BF16x2 | Ty::Tf32 => Ty::B32,
-                Ty::F32x2 => Ty::B64,
-                t => t,
-            };
-            Some(Operand { selector: o.selector, neg: o.neg, ..Operand::new(OperandKind::Reg(ty)) })
+        .map(|o| Operand {
+            selector: o.selector,
+            neg: o.neg,
+            ..Operand::new(OperandKind::Reg(register(o.ty)))
         })
         .collect();
-    let Some(operands) = operands else { return false };
     let instr = Instr { opcode: i.opcode, mods: &i.mods, operands: &operands };
     matches!(resolve(&instr, Env::NEWEST), Ok(m) if std::ptr::eq(m.parsed, parsed))
 }

@@ -15,7 +15,7 @@ pub mod float;
 pub mod video;
 
 pub use form::{Form, Parsed, Since, since};
-pub use instances::{Instance, instances};
+pub use instances::{Instance, InstanceOperand, instances};
 pub use matching::{Env, Instr, Match, Misfit, Operand, OperandKind, resolve};
 pub use meaning::{Arg, Cx, Outcome, Profile};
 pub use ty::{Kind, Ty};
