@@ -93,8 +93,9 @@ pub enum Class {
     Vector(usize),
     /// `name`: the name of a variable or function.
     Name,
-    /// `any`: whatever the meaning makes of it (`mov`).
-    Any,
+    /// `any.type`: a register, constant, special register, vector or name that makes up a value of that type (`mov`, `cvta`);
+    /// the room's rule says which. Elements of a vector come in their own widths.
+    Any(usize),
 }
 
 /// A place for one operand.
@@ -271,6 +272,8 @@ fn parse_operand(
     };
     let class = if let Some(n) = ty.strip_prefix("vec") {
         Class::Vector(slot(n))
+    } else if let Some(n) = ty.strip_prefix("any") {
+        Class::Any(slot(n))
     } else if let Some(n) = ty.strip_prefix('>') {
         Class::AtLeast(slot(n))
     } else if let Some(n) = ty.strip_prefix('2') {
@@ -282,7 +285,6 @@ fn parse_operand(
             "x32" => Class::Video32,
             "label" => Class::Label,
             "name" => Class::Name,
-            "any" => Class::Any,
             t => Class::Is(
                 Ty::parse(&format!(".{t}")).unwrap_or_else(|| panic!("no type `{t}` in `{syntax}`")),
             ),

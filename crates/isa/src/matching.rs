@@ -121,10 +121,10 @@ impl Match {
         let ty = |i: usize| self.mods[i].and_then(Ty::parse);
         match self.parsed.operands[slot].class {
             Class::Is(t) => Some(t),
-            Class::Slot(i) | Class::AtLeast(i) | Class::Vector(i) => ty(i),
+            Class::Slot(i) | Class::AtLeast(i) | Class::Vector(i) | Class::Any(i) => ty(i),
             Class::Wide(i) => ty(i).and_then(Ty::doubled),
             Class::Video32 => Some(Ty::B32),
-            Class::Label | Class::Name | Class::Any => None,
+            Class::Label | Class::Name => None,
         }
     }
 }
@@ -361,7 +361,9 @@ fn fits(
         return Err("cannot be complemented here".into());
     }
     match (&slot.selector, op.selector) {
-        (None, Some(s)) if slot.class != Class::Any => return Err(format!("takes no selector, found `{s}`")),
+        (None, Some(s)) if !matches!(slot.class, Class::Any(_)) => {
+            return Err(format!("takes no selector, found `{s}`"));
+        }
         (Some((members, _)), Some(s)) if !is_member(members, s) => {
             let shown = if members.len() > 8 {
                 format!("{} … {}", members[0], members[members.len() - 1])
@@ -383,7 +385,7 @@ fn fits(
     }
     let ty = |i: usize| mods[i].and_then(Ty::parse);
     let want = match slot.class {
-        Class::Any => return Ok(()),
+        Class::Any(_) => return Ok(()),
         Class::Label => {
             return if op.kind == OperandKind::Label { Ok(()) } else { Err("must be a label".into()) };
         }

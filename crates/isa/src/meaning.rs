@@ -51,6 +51,8 @@ pub struct Cx<'a> {
     pub guard: Option<Value>,
     /// Whose bits.
     pub profile: Profile,
+    /// Where `ret` goes: the caller of a function, `None` in a kernel.
+    pub caller: Option<Block>,
     /// Where results go: operand place, elements.
     pub results: Vec<(usize, Vec<Value>)>,
 }
