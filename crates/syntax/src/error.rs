@@ -54,6 +54,8 @@ pub enum ErrorKind {
     MissingLabel,
     /// P0017
     NestedFunction,
+    /// P0018
+    EmptyStatement,
     /// P0020
     NestedTooDeeply,
     /// P0021
@@ -126,6 +128,7 @@ impl SyntaxError {
             InstructionOutsideFunction => "P0015",
             MissingLabel => "P0016",
             NestedFunction => "P0017",
+            EmptyStatement => "P0018",
             NestedTooDeeply => "P0020",
             TooManyErrors => "P0021",
         }
@@ -150,6 +153,7 @@ impl SyntaxError {
             InstructionOutsideFunction => "an instruction or label outside a function".into(),
             MissingLabel => "this directive needs a label before it".into(),
             NestedFunction => "a function inside a function".into(),
+            EmptyStatement => "this `;` ends nothing".into(),
             NestedTooDeeply => "nested too deeply".into(),
             TooManyErrors => "too many errors; the rest are not shown".into(),
         }
@@ -177,6 +181,7 @@ impl SyntaxError {
             UnclosedComment => "close it with `*/`".into(),
             UnclosedString => "a string ends on the line it begins".into(),
             UnclosedBlock | NestedFunction => "add the missing `}`".into(),
+            EmptyStatement => "remove it; PTX has no empty statement".into(),
             MissingLabel => "write it as `name: .callprototype …;`".into(),
             NestedTooDeeply => format!("at most {} levels are read", crate::MAX_NESTING),
             _ => return None,

@@ -113,7 +113,9 @@ impl Parser<'_> {
         let has_body = self.token.kind == TokenKind::LBrace;
         let body = if has_body { node + 1 } else { NONE };
         self.arena.functions.push(FunctionData { specs, keyword, name, returns, params, directives, body });
-        if !has_body {
+        // ptxas does not insist on the `;` of a declaration.
+        let next_item = matches!(self.token.kind, TokenKind::Dot | TokenKind::Eof);
+        if !has_body && !next_item {
             self.end_with_semi(Expected::BodyOrSemi);
         }
         self.push_node(NodeKind::Function, start, data);
@@ -197,7 +199,7 @@ impl Parser<'_> {
         while self.token.kind == TokenKind::Dot {
             let name = self.text_of(self.token.span);
             let pragma = name == ".pragma";
-            if !pragma && self.begins_statement_here() {
+            if !pragma && self.may_begin_statement_here() {
                 break;
             }
             self.directive_data(|p| {

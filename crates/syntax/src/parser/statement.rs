@@ -46,7 +46,8 @@ impl Parser<'_> {
                 TokenKind::RBrace => self.close_brace(),
                 TokenKind::LBrace => self.open_scope(),
                 TokenKind::Semi => {
-                    self.bump();
+                    let span = self.bump().span;
+                    self.error(ErrorKind::EmptyStatement, span);
                 }
                 TokenKind::Ident if self.peek.kind == TokenKind::Colon => self.label(),
                 TokenKind::Ident | TokenKind::At => self.instruction(),
@@ -285,6 +286,11 @@ impl Parser<'_> {
 
     pub(super) fn begins_statement_here(&self) -> bool {
         begins_statement(self.text_of(self.token.span))
+    }
+
+    pub(super) fn may_begin_statement_here(&self) -> bool {
+        let name = self.text_of(self.token.span);
+        begins_statement(name) || may_begin_statement(name)
     }
 
     /// Whether a directive under the cursor begins a statement, as far as can be told without reading on.
