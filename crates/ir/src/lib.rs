@@ -29,6 +29,7 @@ mod text;
 mod types;
 mod verify;
 
+pub mod eval;
 pub mod expand;
 
 pub use build::{Builder, Var};

@@ -1,0 +1,127 @@
+//! Arithmetic, minimum and maximum, sign and comparison.
+
+use super::emit::Emit;
+use super::{double, exact, flush, round};
+use crate::*;
+
+/// An arithmetic operation, whatever its rounding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Arith {
+    Bin(FBin),
+    Fma,
+    Sqrt,
+}
+
+impl Arith {
+    /// The primitive op.
+    pub fn nearest(self, e: &mut Emit, args: &[Value]) -> Value {
+        let (round, ftz) = (Round::Nearest, false);
+        let op = match self {
+            Arith::Bin(op) => Op::Float { op, round, ftz },
+            Arith::Fma => Op::Fma { round, ftz },
+            Arith::Sqrt => Op::Sqrt { round, ftz },
+        };
+        e.op(op, args, e.ty(args[0]))
+    }
+}
+
+/// Arithmetic on any float type with any rounding.
+pub(super) fn arith(e: &mut Emit, op: Arith, args: &[Value], round: Round, ftz: bool) -> Value {
+    let elem = e.ty(args[0]).elem;
+    let operands = |e: &mut Emit, widen: fn(&mut Emit, Value) -> Value| -> Vec<Value> {
+        args.iter()
+            .map(|a| {
+                let wide = widen(e, *a);
+                if ftz && !e.flushed.contains(a) { flush::operand(e, wide, elem) } else { wide }
+            })
+            .collect()
+    };
+    let r = match (elem, round) {
+        (Elem::F64, _) => {
+            let args = operands(e, |_, v| v);
+            double::arith(e, op, &args, round)
+        }
+        (Elem::F32, Round::Nearest) => {
+            let args = operands(e, |_, v| v);
+            op.nearest(e, &args)
+        }
+        (Elem::F16, Round::Nearest) if op == Arith::Fma => {
+            let args = operands(e, round::to_f64);
+            fma_f16(e, &args)
+        }
+        (Elem::BF16, Round::Nearest) if op == Arith::Fma => {
+            let args = operands(e, round::to_f64);
+            fma_bf16(e, &args)
+        }
+        // Rounding twice, to 24 bits and then to p, is harmless for + − × ÷ √ of p-bit numbers if 24 ≥ 2p + 2 (Figueroa, "When
+        // is double rounding innocuous?", 1995): 11 and 8 bits qualify. Nor does it hurt where the result is subnormal: sums are
+        // exact there, products have at most 2p bits, and a quotient is never as near a midpoint as f32 could miss.
+        (_, Round::Nearest) => {
+            let args = operands(e, round::to_f32);
+            let r = op.nearest(e, &args);
+            round::from_f32(e, r, elem, Round::Nearest)
+        }
+        _ => {
+            let args = operands(e, round::to_f64);
+            let x = exact::arith(e, op, &args, round);
+            round::from_f64(e, x, elem, round)
+        }
+    };
+    if ftz { flush::result(e, r) } else { r }
+}
+
+/// a·b + c of f64 operands whose product is exact.
+fn product_plus(e: &mut Emit, args: &[Value]) -> Value {
+    if e.caps.fma {
+        return e.fma(args[0], args[1], args[2]);
+    }
+    let p = e.fmul(args[0], args[1]);
+    e.fadd(p, args[2])
+}
+
+/// f16 fma. The f64 sum, rounded to nearest, is never a midpoint of f16 unless it is exact: it is inexact only where the product
+/// (22 bits) lies more than 2^30 below c, and then it is next to c, a number of f16; or where it lies above 2^28, which is
+/// infinity. So no error term is needed, only one rounding to f16.
+fn fma_f16(e: &mut Emit, args: &[Value]) -> Value {
+    let s = product_plus(e, args);
+    round::from_f64(e, s, Elem::F16, Round::Nearest)
+}
+
+/// bf16 fma. Here c may lie far below a product that is a midpoint of bf16, so the error of the sum counts. Dekker's FastTwoSum
+/// gives it exactly where |a·b| ≥ |c|. Elsewhere the sum is exact, and then the error comes out 0, or next to c, a number of bf16,
+/// and then its last bit does not matter.
+fn fma_bf16(e: &mut Emit, args: &[Value]) -> Value {
+    let p = e.fmul(args[0], args[1]);
+    let s = e.fadd(p, args[2]);
+    let c_part = e.fsub(s, p);
+    let missing = e.fsub(args[2], c_part);
+    let odd = exact::round_to_odd(e, s, missing);
+    round::from_f64(e, odd, Elem::BF16, Round::Nearest)
+}
+
+/// `FMin` and `FMax`: exact in f32 for the 16-bit formats; f64 gets its NaN.
+pub(super) fn min_max(e: &mut Emit, op: Op, a: Value, b: Value) -> Value {
+    let elem = e.ty(a).elem;
+    if elem == Elem::F64 {
+        return double::min_max(e, op, a, b);
+    }
+    let (a, b) = (round::to_f32(e, a), round::to_f32(e, b));
+    let r = e.op(op, &[a, b], e.ty(a));
+    round::narrow_exactly(e, r, elem)
+}
+
+/// `FNeg` and `FAbs` on 16-bit formats, on the sign bit: the NaN has no sign.
+pub(super) fn sign(e: &mut Emit, op: Op, a: Value) -> Value {
+    let bits = e.bits_of(a);
+    let changed = match op {
+        Op::FNeg => e.imm(IntBin::Xor, bits, 0x8000),
+        _ => e.imm(IntBin::And, bits, 0x7fff),
+    };
+    e.float_of(changed, e.ty(a).elem)
+}
+
+/// `FCmp` on 16-bit formats: as f32.
+pub(super) fn compare(e: &mut Emit, op: FCmp, a: Value, b: Value) -> Value {
+    let (a, b) = (round::to_f32(e, a), round::to_f32(e, b));
+    e.fcmp(op, a, b)
+}
