@@ -239,12 +239,21 @@ fn try_form(
     let mut filled_by: Vec<Option<usize>> = vec![None; parsed.mods.len()];
     let mut repeated = None;
     let mut strangers = vec![];
+    // Modifiers may stand in any order, but types keep theirs: `cvt.rn.f32.f64` is not `cvt.rn.f64.f32`.
+    let mut next_type = 0;
     for (i, m) in instr.mods.iter().enumerate() {
         let takes = |s: usize| parsed.mods[s].members.iter().find(|x| *x == m);
-        let free = (0..mods.len()).find(|s| mods[*s].is_none() && takes(*s).is_some());
-        if let Some(s) = free {
+        let is_type = Ty::parse(m).is_some();
+        let free = |s: &usize| mods[*s].is_none() && takes(*s).is_some();
+        let first = if is_type { next_type } else { 0 };
+        if let Some(s) = (first..mods.len()).find(free) {
             mods[s] = takes(s).copied();
             filled_by[s] = Some(i);
+            if is_type {
+                next_type = s + 1;
+            }
+        } else if (0..first).any(|s| free(&s)) {
+            blame(10, Misfit::NotHere { index: i });
         } else if matches!(*m, ".sat" | ".relu") && mods.iter().flatten().any(|x| x == m) {
             repeated = Some(i);
         } else if (0..mods.len()).any(|s| takes(s).is_some()) {
