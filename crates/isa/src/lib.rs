@@ -11,6 +11,7 @@ mod matching;
 mod meaning;
 mod ty;
 
+pub mod cvt;
 pub mod float;
 pub mod video;
 
@@ -53,7 +54,7 @@ impl std::fmt::Debug for Room {
 }
 
 /// Every room, in the order of the manual. Adding an instruction means adding its room here.
-pub static ROOMS: &[&[Room]] = &[video::ROOMS, float::ROOMS];
+pub static ROOMS: &[&[Room]] = &[float::ROOMS, cvt::ROOMS, video::ROOMS];
 
 /// A room with its forms read.
 pub struct Entry {
