@@ -1,0 +1,84 @@
+//! What compiled code and the engine share: the context a kernel is called with, and what it answers.
+//!
+//! Compiled code reaches everything through the context, callbacks included, so that objects have no undefined symbols and
+//! can be kept and moved.
+
+use std::ffi::c_void;
+
+use hostwarp_memory::RawView;
+
+/// A kernel: context, frame of the CTA, first lane of the group, block to start at, lanes of the group that start there.
+pub(crate) type Entry =
+    unsafe extern "sysv64" fn(ctx: *mut Ctx, frame: *mut u8, lane0: u32, block: u32, active: u64) -> u32;
+
+/// All lanes have exited.
+pub(crate) const DONE: u32 = 0;
+/// Some lanes wait, as told to the callbacks; all others have exited.
+pub(crate) const PARKED: u32 = 1;
+/// A callback has recorded a fault.
+pub(crate) const FAULT: u32 = 2;
+/// The budget is used up; all lanes that have not exited were told to [`Callbacks::park`].
+pub(crate) const BUDGET: u32 = 3;
+
+/// What compiled code asks of the engine. `ctx` is always the context the kernel was called with; none of them may unwind.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Callbacks {
+    /// A memory op as the interpreter would do it, for the lanes in `mask`: addresses, then data (read or written) and for `cas`
+    /// what to compare with, one after another by lane. Not 0 when it faulted.
+    pub(crate) memory: unsafe extern "sysv64" fn(
+        ctx: *mut Ctx,
+        site: u32,
+        lane0: u32,
+        mask: u64,
+        addresses: *const u64,
+        data: *mut u8,
+        compare: *const u8,
+    ) -> u32,
+    /// Lanes arrive at the barrier that ends `block`; `count` is `u32::MAX` for all threads.
+    pub(crate) barrier:
+        unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64, id: u32, count: u32),
+    /// Lanes wait at the warp synchronisation that ends `block` for those in `named`.
+    pub(crate) warp_sync:
+        unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64, named: u32),
+    /// Lanes stop at the start of `block` for lack of budget.
+    pub(crate) park: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64),
+    /// Lanes reach the trap that ends `block`.
+    pub(crate) trap: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64),
+    /// The value of an impure special: 0 the cycle counter, 1 nanoseconds.
+    pub(crate) clock: unsafe extern "sysv64" fn(ctx: *mut Ctx, which: u32) -> u64,
+}
+
+/// The context. The emitter takes offsets from this definition.
+#[repr(C)]
+pub(crate) struct Ctx {
+    pub(crate) global: RawView,
+    pub(crate) param: *const u8,
+    pub(crate) param_len: u64,
+    pub(crate) constant: *const u8,
+    pub(crate) constant_len: u64,
+    pub(crate) shared: *mut u8,
+    pub(crate) shared_len: u64,
+    /// Lane 0's local memory; lanes are `local_stride` apart.
+    pub(crate) local: *mut u8,
+    pub(crate) local_len: u64,
+    pub(crate) local_stride: u64,
+    /// Lanes of the CTA rounded up to whole warps: the frame's unit.
+    pub(crate) lanes: u64,
+    /// `tid.x`, `.y`, `.z` of every lane.
+    pub(crate) tid: [*const u32; 3],
+    pub(crate) ctaid: [u32; 3],
+    pub(crate) ntid: [u32; 3],
+    pub(crate) nctaid: [u32; 3],
+    pub(crate) nwarpid: u32,
+    pub(crate) nsmid: u32,
+    pub(crate) dynamic_shared: u32,
+    pub(crate) total_shared: u32,
+    pub(crate) grid_id: u64,
+    pub(crate) globals_base: u64,
+    /// Instructions that may still be run; counted at back-edges.
+    pub(crate) fuel: i64,
+    pub(crate) callbacks: Callbacks,
+    /// The engine's own state, for the callbacks.
+    pub(crate) engine: *mut c_void,
+}

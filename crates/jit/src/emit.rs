@@ -1,0 +1,655 @@
+//! From a primitive function and its plan to LLVM IR text.
+//!
+//! One LLVM function per kernel runs one group of `W` lanes. It holds every block twice:
+//!
+//! - `u<b>`, for when all lanes of the group are there together: real branches, no masks;
+//! - `m<b>`, for part of them: blocks are gone through in the plan's order, each with the set of lanes that are to run it, and
+//!   skipped when there are none. Lanes that go back to a loop's header wait there until the last block of the loop is done, so
+//!   lanes inside a loop are always in the same iteration; that is what makes the plan's shapes hold.
+//!
+//! Code goes from `u` to `m` where lanes split, and back where all are together again.
+//!
+//! A value that is the same in all lanes is a scalar; one that is evenly spaced is the scalar of lane 0, from which the vector is
+//! made where needed; all others are flat vectors ([`text::Shape`]). Values that live from block to block are kept in allocas,
+//! which LLVM turns into registers.
+
+mod control;
+mod frame;
+mod memory;
+mod ops;
+mod text;
+mod warp;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::mem::offset_of;
+
+use hostwarp_ir::{Axis, Block, Elem, Function, Inst, Op, Special, Term, Type, Value};
+use hostwarp_plan::{Plan, Shape as Spread};
+
+use crate::abi::{Callbacks, Ctx};
+use crate::target::Target;
+use ops::Cpu;
+use text::{Reg, Shape, Text};
+
+/// The text of a kernel and what the engine must know of it.
+pub(crate) struct Emitted {
+    pub(crate) text: String,
+    /// Memory ops that the code may ask the engine to do, by the number it uses for them: block and index of the instruction.
+    pub(crate) sites: Vec<(Block, usize)>,
+}
+
+/// Why a kernel is left to the interpreter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported(pub String);
+
+/// Writes the LLVM IR of `func` for groups of `plan.assume.group` lanes.
+pub(crate) fn emit(func: &Function, plan: &Plan, target: &Target) -> Result<Emitted, Unsupported> {
+    memory::check(func)?;
+    let mut emitter = Emitter::new(func, plan, Cpu::new(target))?;
+    emitter.kernel()?;
+    Ok(emitter.finish())
+}
+
+/// What is known of a value in the block being written.
+#[derive(Clone, Default)]
+struct Known {
+    /// The value of all lanes, or of lane 0 if it is evenly spaced.
+    scalar: Option<Reg>,
+    vector: Option<Reg>,
+    /// For what [may wrap](Emitter::wraps): whether it is evenly spaced after all.
+    even: Option<Reg>,
+}
+
+struct Emitter<'a> {
+    func: &'a Function,
+    plan: &'a Plan,
+    cpu: Cpu,
+    /// Lanes in a group.
+    w: u32,
+    t: Text,
+    /// What goes to the start of the function: allocas, and what is the same for the whole call.
+    entry: String,
+    once: BTreeMap<String, Reg>,
+    /// The op that makes a value again wherever it is needed.
+    remade: Vec<Option<Op>>,
+    /// Values that live from block to block.
+    crosses: Vec<bool>,
+    /// Values that are evenly spaced only if something did not wrap.
+    wraps: Vec<bool>,
+    /// Values that lanes which have left a loop still need while others go round.
+    outlives_loop: Vec<bool>,
+    known: HashMap<Value, Known>,
+    block: Block,
+    /// The lanes running the block being written, where not all are.
+    mask: Option<Reg>,
+    sites: Vec<(Block, usize)>,
+    /// Functions called by the kernel: name and text.
+    helpers: BTreeMap<String, String>,
+    has_warp_sync: bool,
+}
+
+impl<'a> Emitter<'a> {
+    fn new(func: &'a Function, plan: &'a Plan, cpu: Cpu) -> Result<Emitter<'a>, Unsupported> {
+        let w = plan.assume.group;
+        let refuse = |why: &str| Err(Unsupported(why.to_owned()));
+        if ![8, 16, 32].contains(&w) {
+            return refuse("groups of this many lanes");
+        }
+        let in_loop =
+            |from: Block, to: Block| plan.loops.iter().any(|l| l.header == to && l.blocks.contains(&from));
+        if !plan.back_edges.iter().all(|(from, to)| in_loop(*from, *to)) {
+            return refuse("irreducible control flow");
+        }
+        let len = func.types.len();
+        let mut remade = vec![None; len];
+        let mut has_warp_sync = false;
+        for b in &plan.order {
+            let data = func.block(*b);
+            for i in &data.insts {
+                let needs_warp = matches!(i.op, Op::LaneRead | Op::Ballot | Op::ActiveMask);
+                if needs_warp && w != 32 {
+                    return refuse("warp ops in groups that are no warps");
+                }
+                if let Some(r) = i.result.filter(|r| plan.remat[r.index()]) {
+                    remade[r.index()] = Some(i.op);
+                }
+            }
+            match &data.term {
+                Term::WarpSync { .. } if w != 32 => {
+                    return refuse("warp synchronisation in groups that are no warps");
+                }
+                Term::WarpSync { .. } => has_warp_sync = true,
+                Term::Barrier { id, count, .. } => {
+                    let varies = |v: &Value| plan.shape[v.index()] != Spread::Uniform;
+                    if varies(id) || count.as_ref().is_some_and(varies) {
+                        return refuse("barriers that differ between the lanes of a warp");
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut crosses = vec![false; len];
+        let mut range: Vec<Option<(u32, u32)>> = vec![None; len];
+        for b in &plan.order {
+            let at = plan.position[b.index()];
+            for v in &plan.live_in[b.index()] {
+                crosses[v.index()] = true;
+                let (lo, hi) = range[v.index()].unwrap_or((at, at));
+                range[v.index()] = Some((lo.min(at), hi.max(at)));
+            }
+        }
+        let wraps = plan.shape.iter().map(|s| matches!(s, Spread::Affine { may_wrap: true, .. })).collect();
+        let mut emitter = Emitter {
+            func,
+            plan,
+            cpu,
+            w,
+            t: Text::default(),
+            entry: String::new(),
+            once: BTreeMap::new(),
+            remade,
+            crosses,
+            wraps,
+            outlives_loop: vec![false; len],
+            known: HashMap::new(),
+            block: Block::ENTRY,
+            mask: None,
+            sites: vec![],
+            helpers: BTreeMap::new(),
+            has_warp_sync,
+        };
+        emitter.find_outliving(&range);
+        Ok(emitter)
+    }
+
+    /// A value defined in a loop that lanes leave at different times must be kept for those that have left, if they need it.
+    fn find_outliving(&mut self, range: &[Option<(u32, u32)>]) {
+        for l in &self.plan.loops {
+            let outside = |b: Block| !(l.first..=l.last).contains(&self.plan.position[b.index()]);
+            let splits = |b: &Block| {
+                self.plan.divergent[b.index()]
+                    && self.func.block(*b).term.targets().iter().any(|t| outside(t.block))
+            };
+            if !l.blocks.iter().any(splits) {
+                continue;
+            }
+            for b in &l.blocks {
+                let data = self.func.block(*b);
+                for v in data.params.iter().copied().chain(data.insts.iter().filter_map(|i| i.result)) {
+                    if range[v.index()].is_some_and(|(lo, hi)| lo < l.first || hi > l.last) {
+                        self.outlives_loop[v.index()] = true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The whole module.
+    fn finish(self) -> Emitted {
+        let mut text = String::new();
+        for helper in self.helpers.values() {
+            text.push_str(helper);
+        }
+        let _ = write!(
+            text,
+            "define i32 @kernel(ptr noalias %ctx, ptr noalias %frame, i32 %lane0, i32 %resume, i64 %active) nounwind {{\nentry:\n{}{}}}\n",
+            self.entry, self.t.body
+        );
+        for declaration in &self.t.declarations {
+            let _ = writeln!(text, "{declaration}");
+        }
+        text.push_str("!0 = !{!\"branch_weights\", i32 2000, i32 1}\n!1 = !{}\n");
+        Emitted { text, sites: self.sites }
+    }
+
+    fn spread(&self, v: Value) -> Spread {
+        self.plan.shape[v.index()]
+    }
+
+    fn ty(&self, v: Value) -> Type {
+        self.func.ty(v)
+    }
+
+    /// The shape of one lane's value.
+    fn one(&self, ty: Type) -> Shape {
+        Shape::new(ty.elem, u32::from(ty.count))
+    }
+
+    /// The shape of the values of all lanes.
+    fn all(&self, ty: Type) -> Shape {
+        Shape::new(ty.elem, self.w * u32::from(ty.count))
+    }
+
+    /// A mask with one element per lane.
+    fn lanes(&self) -> Shape {
+        Shape::new(Elem::I1, self.w)
+    }
+
+    /// A mask as an integer, lane 0 in the lowest bit.
+    fn bits(&mut self, mask: &str) -> Reg {
+        let (w, lanes) = (self.w, self.lanes());
+        self.t.inst(format_args!("bitcast {lanes} {mask} to i{w}"))
+    }
+
+    /// Lanes as 64 bits.
+    fn wide_bits(&mut self, bits: &str) -> Reg {
+        if self.w == 64 {
+            return bits.to_owned();
+        }
+        let w = self.w;
+        self.t.inst(format_args!("zext i{w} {bits} to i64"))
+    }
+
+    /// The lanes running this block, as 64 bits.
+    fn running(&mut self) -> Reg {
+        match self.mask.clone() {
+            None => (u64::MAX >> (64 - self.w)).to_string(),
+            Some(mask) => {
+                let bits = self.bits(&mask);
+                self.wide_bits(&bits)
+            }
+        }
+    }
+
+    /// Something that is the same for the whole call, made at the start of the function.
+    fn once(&mut self, name: &str, inst: impl FnOnce(&mut Self) -> String) -> Reg {
+        if let Some(reg) = self.once.get(name) {
+            return reg.clone();
+        }
+        let inst = inst(self);
+        let reg = format!("%{name}");
+        let _ = writeln!(self.entry, "  {reg} = {inst}");
+        self.once.insert(name.to_owned(), reg.clone());
+        reg
+    }
+
+    /// A field of the context that does not change during the call.
+    fn field(&mut self, name: &str, ty: &str, offset: usize) -> Reg {
+        let at = self.once(&format!("{name}.at"), |_| format!("getelementptr i8, ptr %ctx, i64 {offset}"));
+        self.once(name, |_| format!("load {ty}, ptr {at}, align 4, !invariant.load !1"))
+    }
+
+    /// A callback.
+    fn callback(&mut self, name: &str, offset: usize) -> Reg {
+        self.field(&format!("call.{name}"), "ptr", offset_of!(Ctx, callbacks) + offset)
+    }
+
+    /// The first lane of the group, as 64 bits.
+    fn lane(&mut self) -> Reg {
+        self.once("lane", |_| "zext i32 %lane0 to i64".into())
+    }
+
+    /// 0, 1, 2, … times `stride`, one per lane.
+    fn steps(&self, elem: Elem, stride: i64) -> Reg {
+        Text::list(elem, (0..i64::from(self.w)).map(|lane| lane.wrapping_mul(stride) as u64))
+    }
+
+    /// `base + lane * stride` for every lane.
+    fn spread_out(&mut self, elem: Elem, base: &str, stride: i64) -> Reg {
+        let (one, all) = (Shape::new(elem, 1), Shape::new(elem, self.w));
+        let base = self.t.repeat(one, base, self.w);
+        let steps = self.steps(elem, stride);
+        self.t.binary("add", all, &base, &steps)
+    }
+
+    /// The bits of a constant.
+    fn constant(&self, v: Value) -> Option<u64> {
+        match self.remade[v.index()] {
+            Some(Op::Const(bits)) => Some(bits),
+            _ => None,
+        }
+    }
+
+    /// The value all lanes have, or lane 0 of an evenly spaced value.
+    fn scalar(&mut self, v: Value) -> Reg {
+        let one = self.one(self.ty(v));
+        if let Some(bits) = self.constant(v) {
+            return Text::constant(one, bits);
+        }
+        if let Some(reg) = self.known.get(&v).and_then(|k| k.scalar.clone()) {
+            return reg;
+        }
+        let reg = match (self.remade[v.index()], self.spread(v)) {
+            (Some(Op::Special(special)), _) => self.special(special),
+            (_, Spread::Varying) => self.first_running(v),
+            _ => self.t.inst(format_args!("load {one}, ptr %s{}, align 8", v.0)),
+        };
+        self.known.entry(v).or_default().scalar = Some(reg.clone());
+        reg
+    }
+
+    /// The values of all lanes.
+    fn vector(&mut self, v: Value) -> Reg {
+        let ty = self.ty(v);
+        let (one, all) = (self.one(ty), self.all(ty));
+        if let Some(bits) = self.constant(v) {
+            return Text::constant(all, bits);
+        }
+        if let Some(reg) = self.known.get(&v).and_then(|k| k.vector.clone()) {
+            return reg;
+        }
+        let reg = match self.spread(v) {
+            Spread::Uniform => {
+                let scalar = self.scalar(v);
+                self.t.repeat(one, &scalar, self.w)
+            }
+            Spread::Affine { stride, .. } if !self.wraps[v.index()] => {
+                let base = self.scalar(v);
+                self.spread_out(ty.elem, &base, stride)
+            }
+            _ => match self.remade[v.index()] {
+                Some(Op::Special(special)) => self.special_vector(special),
+                _ => self.t.inst(format_args!("load {all}, ptr %v{}, align 8", v.0)),
+            },
+        };
+        self.known.entry(v).or_default().vector = Some(reg.clone());
+        reg
+    }
+
+    /// Whether a value that may wrap is evenly spaced; none if it always is.
+    fn even(&mut self, v: Value) -> Option<Reg> {
+        if !self.wraps[v.index()] {
+            return None;
+        }
+        if let Some(reg) = self.known.get(&v).and_then(|k| k.even.clone()) {
+            return Some(reg);
+        }
+        let reg = self.t.inst(format_args!("load i1, ptr %e{}, align 1", v.0));
+        self.known.entry(v).or_default().even = Some(reg.clone());
+        Some(reg)
+    }
+
+    /// The value in the lowest lane that runs this block.
+    fn first_running(&mut self, v: Value) -> Reg {
+        let vector = self.vector(v);
+        let ty = self.ty(v);
+        let (one, all) = (self.one(ty), self.all(ty));
+        let first = match self.mask.clone() {
+            None => "0".to_owned(),
+            Some(mask) => {
+                let bits = self.bits(&mask);
+                self.count_zeros("cttz", &bits)
+            }
+        };
+        if one.n == 1 {
+            return self.t.inst(format_args!("extractelement {all} {vector}, i64 {first}"));
+        }
+        let mut packed = "poison".to_owned();
+        for i in 0..one.n {
+            let at = self.t.inst(format_args!("mul i64 {first}, {}", one.n));
+            let at = self.t.inst(format_args!("add i64 {at}, {i}"));
+            let element = self.t.inst(format_args!("extractelement {all} {vector}, i64 {at}"));
+            let elem = one.times(1);
+            packed = self.t.inst(format_args!("insertelement {one} {packed}, {elem} {element}, i64 {i}"));
+        }
+        packed
+    }
+
+    /// `cttz` or `ctlz` of lanes as bits, as 64 bits; the width for none.
+    fn count_zeros(&mut self, which: &str, bits: &str) -> Reg {
+        let w = self.w;
+        self.t.declarations.insert(format!("declare i{w} @llvm.{which}.i{w}(i{w}, i1)"));
+        let count = self.t.inst(format_args!("call i{w} @llvm.{which}.i{w}(i{w} {bits}, i1 false)"));
+        self.wide_bits(&count)
+    }
+
+    /// Records a result, and keeps it if other blocks need it. What is missing for its shape is made from what is there.
+    fn define(&mut self, v: Value, known: Known) {
+        self.known.insert(v, known);
+        if !self.crosses[v.index()] {
+            return;
+        }
+        let keep = self.mask.clone().filter(|_| self.outlives_loop[v.index()]);
+        self.keep(v, v, keep.as_deref());
+    }
+
+    /// Stores the value `from` where `to` lives, both of one type: into all lanes, or those in `lanes` only.
+    fn keep(&mut self, to: Value, from: Value, lanes: Option<&str>) {
+        let known = self.read(to, from);
+        self.write(to, &known, lanes);
+    }
+
+    /// What of `from` is needed to write it to where `to` lives.
+    fn read(&mut self, to: Value, from: Value) -> Known {
+        let mut known = Known::default();
+        let spread = self.spread(to);
+        if spread != Spread::Varying {
+            known.scalar = Some(self.scalar(from));
+        }
+        if spread == Spread::Varying || self.wraps[to.index()] {
+            known.vector = Some(self.vector(from));
+        }
+        if self.wraps[to.index()] {
+            known.even = Some(self.even(from).unwrap_or_else(|| "true".into()));
+        }
+        known
+    }
+
+    fn write(&mut self, to: Value, known: &Known, lanes: Option<&str>) {
+        let ty = self.ty(to);
+        let (one, all) = (self.one(ty), self.all(ty));
+        if let Some(scalar) = &known.scalar {
+            self.t.line(format_args!("store {one} {scalar}, ptr %s{}, align 8", to.0));
+        }
+        if let Some(vector) = &known.vector {
+            let kept = match lanes {
+                None => vector.clone(),
+                Some(lanes) => {
+                    let old = self.t.inst(format_args!("load {all}, ptr %v{}, align 8", to.0));
+                    ops::select(&mut self.t, ty, (lanes, Type::I1), vector, &old, self.w)
+                }
+            };
+            self.t.line(format_args!("store {all} {kept}, ptr %v{}, align 8", to.0));
+        }
+        if let Some(even) = &known.even {
+            self.t.line(format_args!("store i1 {even}, ptr %e{}, align 1", to.0));
+        }
+    }
+
+    /// Allocas for the values that cross blocks.
+    fn allocas(&mut self) {
+        for v in (0..self.func.types.len() as u32).map(Value) {
+            if !self.crosses[v.index()] || self.remade[v.index()].is_some() {
+                continue;
+            }
+            let ty = self.ty(v);
+            let (one, all) = (self.one(ty), self.all(ty));
+            let varying = self.spread(v) == Spread::Varying;
+            if !varying {
+                let _ = writeln!(self.entry, "  %s{} = alloca {one}, align 8", v.0);
+            }
+            if varying || self.wraps[v.index()] {
+                let _ = writeln!(self.entry, "  %v{} = alloca {all}, align 64", v.0);
+                // What is blended must be something from the start: a lane that LLVM calls undefined is not one value.
+                let _ = writeln!(self.entry, "  store {all} zeroinitializer, ptr %v{}, align 8", v.0);
+            }
+            if self.wraps[v.index()] {
+                let _ = writeln!(self.entry, "  %e{} = alloca i1, align 1", v.0);
+            }
+        }
+    }
+
+    /// An instruction.
+    fn inst(&mut self, index: usize, inst: &Inst) -> Result<(), Unsupported> {
+        match inst.op {
+            Op::Load(mem) => self.load(index, inst, mem),
+            Op::Store(mem) => self.store(index, inst, mem),
+            Op::Atomic(..) => self.atomic(index, inst),
+            Op::Fence(scope) => self.fence(scope),
+            Op::LaneRead | Op::Ballot | Op::ActiveMask => self.warp_op(inst),
+            Op::Special(special) if !inst.op.is_pure() => self.clock(inst, special),
+            _ => return self.pure(inst),
+        }
+        Ok(())
+    }
+
+    fn pure(&mut self, inst: &Inst) -> Result<(), Unsupported> {
+        let Some(r) = inst.result else { return Ok(()) };
+        if self.remade[r.index()].is_some() {
+            return Ok(()); // made where it is used
+        }
+        let mut known = Known::default();
+        let scalar_args = inst.args.iter().all(|a| self.spread(*a) != Spread::Varying);
+        match self.spread(r) {
+            Spread::Uniform if scalar_args => known.scalar = Some(self.pure_on(inst, r, 1)?),
+            Spread::Affine { .. } => {
+                known.scalar = Some(self.pure_on(inst, r, 1)?);
+                if self.wraps[r.index()] {
+                    known.vector = Some(self.pure_on(inst, r, self.w)?);
+                    known.even = Some(self.stays_even(inst, r));
+                }
+            }
+            _ => known.vector = Some(self.pure_on(inst, r, self.w)?),
+        }
+        self.define(r, known);
+        Ok(())
+    }
+
+    fn pure_on(&mut self, inst: &Inst, r: Value, lanes: u32) -> Result<Reg, Unsupported> {
+        let args: Vec<(Reg, Type)> = inst
+            .args
+            .iter()
+            .map(|a| (if lanes == 1 { self.scalar(*a) } else { self.vector(*a) }, self.ty(*a)))
+            .collect();
+        let args: Vec<(&str, Type)> = args.iter().map(|(reg, ty)| (reg.as_str(), *ty)).collect();
+        let ty = self.ty(r);
+        ops::pure_op(&mut self.t, self.cpu, &inst.op, ty, &args, lanes)
+            .ok_or_else(|| Unsupported(format!("{:?} on this CPU", inst.op)))
+    }
+
+    /// Whether the result of an op that may wrap is evenly spaced: its arguments are, and an extension has not wrapped between
+    /// the first lane and the last.
+    fn stays_even(&mut self, inst: &Inst, r: Value) -> Reg {
+        let mut all: Option<Reg> = None;
+        for a in &inst.args {
+            if let Some(even) = self.even(*a) {
+                all = Some(match all {
+                    None => even,
+                    Some(all) => self.t.inst(format_args!("and i1 {all}, {even}")),
+                });
+            }
+        }
+        let extends = matches!(inst.op, Op::Zext | Op::Sext);
+        if let (true, Spread::Affine { stride, .. }) = (extends, self.spread(r)) {
+            let narrow = self.one(self.ty(inst.args[0]));
+            let wide = self.one(self.ty(r));
+            let first = self.scalar(r_arg(inst));
+            let name = if inst.op == Op::Zext { "zext" } else { "sext" };
+            let first = self.t.convert(name, narrow, &first, wide);
+            let whole = stride.wrapping_mul(i64::from(self.w) - 1);
+            let last =
+                self.t.binary("add", wide, &first, &Text::constant(wide, whole as u64 & wide.elem.mask()));
+            let cut = self.t.convert("trunc", wide, &last, narrow);
+            let back = self.t.convert(name, narrow, &cut, wide);
+            let fits = self.t.compare("icmp eq", wide, &back, &last);
+            all = Some(match all {
+                None => fits,
+                Some(all) => self.t.inst(format_args!("and i1 {all}, {fits}")),
+            });
+        }
+        all.unwrap_or_else(|| "true".into())
+    }
+
+    /// A special that stays the same during the call, as a scalar: of lane 0 if it differs between lanes.
+    fn special(&mut self, special: Special) -> Reg {
+        let axis = |a: Axis| match a {
+            Axis::X => 0,
+            Axis::Y => 1,
+            Axis::Z => 2,
+        };
+        let name = |a: Axis| ["x", "y", "z"][axis(a)];
+        let (label, ty, offset) = match special {
+            Special::Tid(a) => {
+                let at = self.tid_pointer(axis(a));
+                return self.once(&format!("tid.{}.first", name(a)), |_| {
+                    format!("load i32, ptr {at}, align 4, !invariant.load !1")
+                });
+            }
+            Special::LaneId => return self.once("laneid.first", |_| "and i32 %lane0, 31".into()),
+            Special::WarpId => return self.once("warpid", |_| "lshr i32 %lane0, 5".into()),
+            Special::SmId | Special::Clock | Special::Clock64 | Special::GlobalTimer => return "0".into(),
+            Special::Ntid(a) => (format!("ntid.{}", name(a)), "i32", offset_of!(Ctx, ntid) + 4 * axis(a)),
+            Special::Ctaid(a) => (format!("ctaid.{}", name(a)), "i32", offset_of!(Ctx, ctaid) + 4 * axis(a)),
+            Special::Nctaid(a) => {
+                (format!("nctaid.{}", name(a)), "i32", offset_of!(Ctx, nctaid) + 4 * axis(a))
+            }
+            Special::NWarpId => ("nwarpid".into(), "i32", offset_of!(Ctx, nwarpid)),
+            Special::NSmId => ("nsmid".into(), "i32", offset_of!(Ctx, nsmid)),
+            Special::DynamicSharedSize => ("dynamic.shared".into(), "i32", offset_of!(Ctx, dynamic_shared)),
+            Special::TotalSharedSize => ("total.shared".into(), "i32", offset_of!(Ctx, total_shared)),
+            Special::GridId => ("gridid".into(), "i64", offset_of!(Ctx, grid_id)),
+            Special::GlobalsBase => ("globals.base".into(), "i64", offset_of!(Ctx, globals_base)),
+        };
+        self.field(&label, ty, offset)
+    }
+
+    /// A special that differs between lanes in no even way.
+    fn special_vector(&mut self, special: Special) -> Reg {
+        let w = self.w;
+        match special {
+            Special::Tid(a) => {
+                let axis = match a {
+                    Axis::X => 0,
+                    Axis::Y => 1,
+                    Axis::Z => 2,
+                };
+                let at = self.tid_pointer(axis);
+                self.once(&format!("tid.{axis}.all"), |_| {
+                    format!("load <{w} x i32>, ptr {at}, align 4, !invariant.load !1")
+                })
+            }
+            Special::LaneId => {
+                // Groups wider than a warp start over every 32 lanes.
+                let list = Text::list(Elem::I32, (0..u64::from(w)).map(|lane| lane % 32));
+                let first = self.special(special);
+                let first = self.t.repeat(Shape::new(Elem::I32, 1), &first, w);
+                self.t.binary("add", Shape::new(Elem::I32, w), &first, &list)
+            }
+            Special::WarpId => {
+                let list = Text::list(Elem::I32, (0..u64::from(w)).map(|lane| lane / 32));
+                let first = self.special(special);
+                let first = self.t.repeat(Shape::new(Elem::I32, 1), &first, w);
+                self.t.binary("add", Shape::new(Elem::I32, w), &first, &list)
+            }
+            _ => {
+                let scalar = self.special(special);
+                let one = Shape::new(if special.is_wide() { Elem::I64 } else { Elem::I32 }, 1);
+                self.t.repeat(one, &scalar, w)
+            }
+        }
+    }
+
+    fn tid_pointer(&mut self, axis: usize) -> Reg {
+        let lane = self.lane();
+        let table = self.field(&format!("tid.{axis}"), "ptr", offset_of!(Ctx, tid) + 8 * axis);
+        self.once(&format!("tid.{axis}.here"), |_| format!("getelementptr i32, ptr {table}, i64 {lane}"))
+    }
+
+    /// A special that changes: asked of the engine.
+    fn clock(&mut self, inst: &Inst, special: Special) {
+        let Some(r) = inst.result else { return };
+        let which = u32::from(special == Special::GlobalTimer);
+        let callback = self.callback("clock", offset_of!(Callbacks, clock));
+        let mut now = self.t.inst(format_args!("call i64 {callback}(ptr %ctx, i32 {which})"));
+        if !special.is_wide() {
+            now = self.t.inst(format_args!("trunc i64 {now} to i32"));
+        }
+        self.define_scalar(r, now);
+    }
+
+    /// Records a result that was computed once for all lanes.
+    fn define_scalar(&mut self, r: Value, scalar: Reg) {
+        let mut known = Known { scalar: Some(scalar.clone()), ..Known::default() };
+        if self.spread(r) == Spread::Varying {
+            let one = self.one(self.ty(r));
+            known = Known { vector: Some(self.t.repeat(one, &scalar, self.w)), ..Known::default() };
+        }
+        self.define(r, known);
+    }
+}
+
+/// The one argument of a conversion.
+fn r_arg(inst: &Inst) -> Value {
+    inst.args[0]
+}

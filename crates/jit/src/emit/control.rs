@@ -1,0 +1,552 @@
+//! Blocks, branches and masks: see the head of [`super`].
+
+use std::fmt::Write;
+use std::mem::offset_of;
+
+use hostwarp_ir::{BarrierKind, Block, Elem, Target, Term, Value};
+use hostwarp_plan::Shape as Spread;
+
+use super::{Emitter, Shape, Text, Unsupported};
+use crate::abi::{self, Callbacks, Ctx};
+
+/// Which copy of a block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    /// All lanes of the group.
+    Whole,
+    /// The lanes in its mask.
+    Masked,
+}
+
+impl Emitter<'_> {
+    pub(super) fn kernel(&mut self) -> Result<(), Unsupported> {
+        self.allocas();
+        let (w, lanes) = (self.w, self.lanes());
+        for b in &self.plan.order {
+            let _ = writeln!(self.entry, "  %mask{} = alloca {lanes}, align 8", b.0);
+            let _ = writeln!(self.entry, "  store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0);
+        }
+        // Room for what is handed to callbacks: the widest value has eight elements of eight bytes.
+        let _ = writeln!(self.entry, "  %addresses = alloca [{w} x i64], align 64");
+        let _ = writeln!(self.entry, "  %data = alloca [{} x i8], align 64", w * 64);
+        let _ = writeln!(self.entry, "  %compare = alloca [{} x i8], align 64", w * 8);
+        let _ = writeln!(self.entry, "  %parked = alloca i32, align 4");
+        let _ = writeln!(self.entry, "  store i32 {}, ptr %parked, align 4", abi::DONE);
+        let _ = writeln!(self.entry, "  %fuel = alloca i64, align 8");
+        let fuel = offset_of!(Ctx, fuel);
+        let _ = writeln!(self.entry, "  %fuel.at = getelementptr i8, ptr %ctx, i64 {fuel}");
+        let _ = writeln!(self.entry, "  %fuel.given = load i64, ptr %fuel.at, align 8");
+        let _ = writeln!(self.entry, "  store i64 %fuel.given, ptr %fuel, align 8");
+        let cut =
+            if w == 64 { "add i64 %active, 0".to_owned() } else { format!("trunc i64 %active to i{w}") };
+        let _ = writeln!(self.entry, "  %active.bits = {cut}");
+        let _ = writeln!(self.entry, "  %active.lanes = bitcast i{w} %active.bits to {lanes}");
+        let _ = writeln!(self.entry, "  %whole = icmp eq i{w} %active.bits, -1");
+        if self.has_warp_sync {
+            let _ = writeln!(self.entry, "  %exited = alloca i{w}, align 8");
+            let _ = writeln!(self.entry, "  %absent = xor i{w} %active.bits, -1");
+            let _ = writeln!(self.entry, "  store i{w} %absent, ptr %exited, align 8");
+        }
+
+        let starts: Vec<Block> =
+            self.plan.order.iter().copied().filter(|b| self.plan.suspends[b.index()]).collect();
+        let cases: String = starts.iter().map(|b| format!(" i32 {0}, label %r{0}", b.0)).collect();
+        self.t.line(format_args!("switch i32 %resume, label %nowhere [{cases}]"));
+        self.t.label("nowhere");
+        self.t.line(format_args!("unreachable"));
+        for b in starts {
+            self.resume(b);
+        }
+        for b in self.plan.order.clone() {
+            self.block(b, Version::Whole)?;
+        }
+        for b in self.plan.order.clone() {
+            self.block(b, Version::Masked)?;
+            self.after(b);
+        }
+        self.t.label("end");
+        let status = self.t.inst(format_args!("load i32, ptr %parked, align 4"));
+        self.leave(&status);
+        self.t.label("fault");
+        self.leave(&abi::FAULT.to_string());
+        for header in self.headers() {
+            self.suspend_whole(header);
+            self.suspend_masked(header);
+        }
+        Ok(())
+    }
+
+    /// The blocks that back-edges lead to.
+    fn headers(&self) -> Vec<Block> {
+        let mut headers: Vec<Block> = self.plan.back_edges.iter().map(|(_, to)| *to).collect();
+        headers.sort_unstable();
+        headers.dedup();
+        headers
+    }
+
+    /// Returns to the engine.
+    fn leave(&mut self, status: &str) {
+        let fuel = self.t.inst(format_args!("load i64, ptr %fuel, align 8"));
+        self.t.line(format_args!("store i64 {fuel}, ptr %fuel.at, align 8"));
+        self.t.line(format_args!("ret i32 {status}"));
+    }
+
+    /// Where lanes start or go on: their values come from the frame.
+    fn resume(&mut self, b: Block) {
+        self.begin(b, None);
+        self.t.label(&format!("r{}", b.0));
+        for v in self.plan.live_in[b.index()].clone() {
+            self.load_from_frame(v);
+        }
+        self.t.branch("%whole", &format!("u{}", b.0), &format!("rm{}", b.0));
+        self.t.label(&format!("rm{}", b.0));
+        let lanes = self.lanes();
+        self.t.line(format_args!("store {lanes} %active.lanes, ptr %mask{}, align 8", b.0));
+        self.t.jump(&format!("m{}", b.0));
+    }
+
+    fn begin(&mut self, b: Block, mask: Option<String>) {
+        self.known.clear();
+        self.block = b;
+        self.mask = mask;
+    }
+
+    fn block(&mut self, b: Block, version: Version) -> Result<(), Unsupported> {
+        self.begin(b, None);
+        let (w, lanes) = (self.w, self.lanes());
+        match version {
+            Version::Whole => self.t.label(&format!("u{}", b.0)),
+            Version::Masked => {
+                self.t.label(&format!("m{}", b.0));
+                let mask = self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0));
+                let bits = self.bits(&mask);
+                let any = self.t.inst(format_args!("icmp ne i{w} {bits}, 0"));
+                self.t.branch(&any, &format!("m{}.run", b.0), &format!("a{}", b.0));
+                self.t.label(&format!("m{}.run", b.0));
+                self.t.line(format_args!("store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0));
+                if self.lanes_may_meet(b) {
+                    let all = self.t.inst(format_args!("icmp eq i{w} {bits}, -1"));
+                    self.t.branch(&all, &format!("u{}", b.0), &format!("m{}.part", b.0));
+                    self.t.label(&format!("m{}.part", b.0));
+                }
+                self.mask = Some(mask);
+            }
+        }
+        let data = self.func.block(b);
+        for (index, inst) in data.insts.iter().enumerate() {
+            self.inst(index, inst)?;
+        }
+        match version {
+            Version::Whole => self.end_whole(b, &data.term),
+            Version::Masked => self.end_masked(b, &data.term),
+        }
+        Ok(())
+    }
+
+    /// Whether lanes come to this block from more than one place.
+    fn lanes_may_meet(&self, b: Block) -> bool {
+        let to_here =
+            |from: &Block| self.func.block(*from).term.targets().iter().filter(|t| t.block == b).count();
+        let edges: usize = self.plan.order.iter().map(to_here).sum();
+        let by_switch = self
+            .plan
+            .order
+            .iter()
+            .any(|from| to_here(from) > 0 && matches!(self.func.block(*from).term, Term::Switch(..)));
+        edges > 1 || by_switch
+    }
+
+    /// The end of a block that all lanes have run.
+    fn end_whole(&mut self, b: Block, term: &Term) {
+        match term {
+            Term::Jump(to) => self.go_whole(b, to),
+            Term::Branch(c, yes, no) if self.spread(*c) == Spread::Uniform => {
+                let c = self.scalar(*c);
+                let (then, otherwise) = (self.t.fresh_label("then"), self.t.fresh_label("else"));
+                self.t.branch(&c, &then, &otherwise);
+                for (label, to) in [(then, yes), (otherwise, no)] {
+                    self.in_branch(&label, |e| e.go_whole(b, to));
+                }
+            }
+            Term::Branch(c, yes, no) => {
+                let c = self.vector(*c);
+                let w = self.w;
+                let bits = self.bits(&c);
+                let all = self.t.inst(format_args!("icmp eq i{w} {bits}, -1"));
+                let (then, some) = (self.t.fresh_label("all"), self.t.fresh_label("some"));
+                self.t.branch(&all, &then, &some);
+                self.in_branch(&then, |e| e.go_whole(b, yes));
+                self.t.label(&some);
+                let none = self.t.inst(format_args!("icmp eq i{w} {bits}, 0"));
+                let (otherwise, mixed) = (self.t.fresh_label("none"), self.t.fresh_label("mixed"));
+                self.t.branch(&none, &otherwise, &mixed);
+                self.in_branch(&otherwise, |e| e.go_whole(b, no));
+                self.t.label(&mixed);
+                self.split(b, &c, yes, no);
+                self.t.jump(&format!("a{}", b.0));
+            }
+            Term::Switch(v, targets) if self.spread(*v) == Spread::Uniform => {
+                let edges = self.uniform_switch(*v, targets);
+                for (label, to) in edges {
+                    self.in_branch(&label, |e| e.go_whole(b, &to));
+                }
+            }
+            Term::Switch(v, targets) => {
+                self.split_switch(b, *v, targets);
+                self.t.jump(&format!("a{}", b.0));
+            }
+            Term::Exit => self.leave(&abi::DONE.to_string()),
+            Term::Trap(_) => self.trap(b),
+            Term::Barrier { kind: BarrierKind::Arrive, next, .. } => {
+                self.arrive(b, term);
+                self.go_whole(b, next);
+            }
+            Term::Barrier { next, .. } => {
+                self.pass(b, next, None);
+                self.save(next.block, None);
+                self.arrive(b, term);
+                self.leave(&abi::PARKED.to_string());
+            }
+            // The whole warp is here, so whatever lanes are named are too.
+            Term::WarpSync { next, .. } => self.go_whole(b, next),
+        }
+    }
+
+    /// The end of a block that part of the lanes have run: they are added to the masks of where they go.
+    fn end_masked(&mut self, b: Block, term: &Term) {
+        let mask = self.mask.clone().unwrap_or_default();
+        let after = format!("a{}", b.0);
+        match term {
+            Term::Jump(to) => self.go_masked(b, to, &mask),
+            Term::Branch(c, yes, no) if self.spread(*c) == Spread::Uniform => {
+                let c = self.scalar(*c);
+                let (then, otherwise) = (self.t.fresh_label("then"), self.t.fresh_label("else"));
+                self.t.branch(&c, &then, &otherwise);
+                for (label, to) in [(then, yes), (otherwise, no)] {
+                    self.in_branch(&label, |e| {
+                        e.go_masked(b, to, &mask);
+                        e.t.jump(&after);
+                    });
+                }
+                return;
+            }
+            Term::Branch(c, yes, no) => {
+                let c = self.vector(*c);
+                self.split(b, &c, yes, no);
+            }
+            Term::Switch(v, targets) if self.spread(*v) == Spread::Uniform => {
+                let edges = self.uniform_switch(*v, targets);
+                for (label, to) in edges {
+                    self.in_branch(&label, |e| {
+                        e.go_masked(b, &to, &mask);
+                        e.t.jump(&after);
+                    });
+                }
+                return;
+            }
+            Term::Switch(v, targets) => self.split_switch(b, *v, targets),
+            Term::Exit => {
+                if self.has_warp_sync {
+                    let w = self.w;
+                    let bits = self.bits(&mask);
+                    let old = self.t.inst(format_args!("load i{w}, ptr %exited, align 8"));
+                    let new = self.t.inst(format_args!("or i{w} {old}, {bits}"));
+                    self.t.line(format_args!("store i{w} {new}, ptr %exited, align 8"));
+                }
+            }
+            Term::Trap(_) => {
+                self.trap(b);
+                return;
+            }
+            Term::Barrier { kind: BarrierKind::Arrive, next, .. } => {
+                self.arrive(b, term);
+                self.go_masked(b, next, &mask);
+            }
+            Term::Barrier { next, .. } => {
+                self.pass(b, next, Some(&mask));
+                self.save(next.block, Some(&mask));
+                self.arrive(b, term);
+                self.t.line(format_args!("store i32 {}, ptr %parked, align 4", abi::PARKED));
+            }
+            Term::WarpSync { mask: named, next } => self.warp_sync(b, *named, next, &mask),
+        }
+        self.t.jump(&after);
+    }
+
+    /// Writes a block of a branch: what is made in it is not known in the other.
+    fn in_branch(&mut self, label: &str, write: impl FnOnce(&mut Self)) {
+        let known = self.known.clone();
+        self.t.label(label);
+        write(self);
+        self.known = known;
+    }
+
+    fn uniform_switch(&mut self, v: Value, targets: &[Target]) -> Vec<(String, Target)> {
+        let v = self.scalar(v);
+        let edges: Vec<(String, Target)> =
+            targets.iter().map(|t| (self.t.fresh_label("case"), t.clone())).collect();
+        let last = edges.last().map_or_else(String::new, |(label, _)| label.clone());
+        let cases: String = edges[..edges.len() - 1]
+            .iter()
+            .enumerate()
+            .map(|(i, (label, _))| format!(" i32 {i}, label %{label}"))
+            .collect();
+        self.t.line(format_args!("switch i32 {v}, label %{last} [{cases}]"));
+        edges
+    }
+
+    /// Lanes part: those with the condition go one way, the others the other.
+    fn split(&mut self, b: Block, condition: &str, yes: &Target, no: &Target) {
+        let lanes = self.lanes();
+        let not = self.t.inst(format_args!("xor {lanes} {condition}, {}", Text::constant(lanes, 1)));
+        let (mut to_yes, mut to_no) = (condition.to_owned(), not);
+        if let Some(mask) = self.mask.clone() {
+            to_yes = self.t.inst(format_args!("and {lanes} {mask}, {to_yes}"));
+            to_no = self.t.inst(format_args!("and {lanes} {mask}, {to_no}"));
+        }
+        let edges = [(yes.clone(), to_yes), (no.clone(), to_no)];
+        self.go_apart(b, &edges);
+    }
+
+    fn split_switch(&mut self, b: Block, v: Value, targets: &[Target]) {
+        let v = self.vector(v);
+        let (lanes, ints) = (self.lanes(), Shape::new(Elem::I32, self.w));
+        let mut rest = self.mask.clone().unwrap_or_else(|| Text::constant(lanes, 1));
+        let mut edges = vec![];
+        for (i, to) in targets.iter().enumerate() {
+            if i + 1 == targets.len() {
+                edges.push((to.clone(), rest));
+                break;
+            }
+            let is = self.t.compare("icmp eq", ints, &v, &Text::constant(ints, i as u64));
+            let here = self.t.inst(format_args!("and {lanes} {rest}, {is}"));
+            let not = self.t.inst(format_args!("xor {lanes} {is}, {}", Text::constant(lanes, 1)));
+            rest = self.t.inst(format_args!("and {lanes} {rest}, {not}"));
+            edges.push((to.clone(), here));
+        }
+        self.go_apart(b, &edges);
+    }
+
+    /// Several edges taken at once by different lanes. All arguments are read before any parameter is written.
+    fn go_apart(&mut self, b: Block, edges: &[(Target, String)]) {
+        let mut reads = vec![];
+        for (to, _) in edges {
+            reads.push(self.read_arguments(to));
+        }
+        for ((to, lanes), known) in edges.iter().zip(reads) {
+            self.write_parameters(b, to, &known, Some(lanes));
+            self.add_lanes(to.block, lanes);
+        }
+    }
+
+    fn go_masked(&mut self, b: Block, to: &Target, lanes: &str) {
+        self.pass(b, to, Some(lanes));
+        self.add_lanes(to.block, lanes);
+    }
+
+    fn add_lanes(&mut self, to: Block, lanes: &str) {
+        let shape = self.lanes();
+        let waiting = self.t.inst(format_args!("load {shape}, ptr %mask{}, align 8", to.0));
+        let all = self.t.inst(format_args!("or {shape} {waiting}, {lanes}"));
+        self.t.line(format_args!("store {shape} {all}, ptr %mask{}, align 8", to.0));
+    }
+
+    /// All lanes go to one block.
+    fn go_whole(&mut self, b: Block, to: &Target) {
+        self.pass(b, to, None);
+        let label = format!("u{}", to.block.0);
+        if self.plan.is_back_edge(b, to.block) {
+            self.burn(to.block, &label, &format!("su{}", to.block.0));
+        } else {
+            self.t.jump(&label);
+        }
+    }
+
+    fn read_arguments(&mut self, to: &Target) -> Vec<super::Known> {
+        let params = &self.func.block(to.block).params;
+        params.iter().zip(&to.args).map(|(p, a)| self.read(*p, *a)).collect()
+    }
+
+    /// Hands the arguments of an edge to the block's parameters.
+    fn pass(&mut self, b: Block, to: &Target, lanes: Option<&str>) {
+        let known = self.read_arguments(to);
+        self.write_parameters(b, to, &known, lanes);
+    }
+
+    fn write_parameters(&mut self, b: Block, to: &Target, known: &[super::Known], lanes: Option<&str>) {
+        let blend = lanes.filter(|_| self.others_need_parameters(b, to.block));
+        for (p, known) in self.func.block(to.block).params.clone().into_iter().zip(known) {
+            let lanes = if self.outlives_loop[p.index()] { lanes } else { blend };
+            self.write(p, known, lanes);
+        }
+    }
+
+    /// Whether lanes that do not take the edge `from → to` may still need the parameters of `to`: because they wait there
+    /// already, having come another way or in an earlier iteration of a loop the edge leaves, or, when the edge leads back,
+    /// because they are still in the loop's body.
+    fn others_need_parameters(&self, from: Block, to: Block) -> bool {
+        let position = |b: Block| self.plan.position[b.index()];
+        let (at, target) = (position(from), position(to));
+        let goes_to = |b: &Block| self.func.block(*b).term.targets().iter().filter(|t| t.block == to).count();
+        if goes_to(&from) > 1 {
+            return true;
+        }
+        let sources: Vec<Block> = self.plan.order.iter().copied().filter(|b| goes_to(b) > 0).collect();
+        if target <= at {
+            // The last of its loop, and the only one that leads back: whoever is still in the loop takes it.
+            let last = self.plan.loops.iter().find(|l| l.header == to).map(|l| l.last);
+            let others = sources.iter().any(|s| *s != from && position(*s) >= target);
+            return others || last != Some(at);
+        }
+        let leaves_a_loop = self
+            .plan
+            .loops
+            .iter()
+            .any(|l| (l.first..=l.last).contains(&at) && !(l.first..=l.last).contains(&target));
+        // The first to come there in every round finds nobody waiting.
+        let first = sources.iter().all(|s| position(*s) >= at);
+        leaves_a_loop || !first
+    }
+
+    /// What comes after a block in the masked version: back to the header of a loop that ends here if lanes wait there, else the
+    /// next block.
+    fn after(&mut self, b: Block) {
+        self.begin(b, None);
+        self.t.label(&format!("a{}", b.0));
+        let at = self.plan.position[b.index()];
+        let (w, lanes) = (self.w, self.lanes());
+        let ending: Vec<Block> =
+            self.plan.loops.iter().rev().filter(|l| l.last == at).map(|l| l.header).collect();
+        for header in ending {
+            let mask = self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", header.0));
+            let bits = self.bits(&mask);
+            let any = self.t.inst(format_args!("icmp ne i{w} {bits}, 0"));
+            let (again, on) = (self.t.fresh_label("again"), self.t.fresh_label("on"));
+            self.t.branch(&any, &again, &on);
+            self.t.label(&again);
+            self.burn(header, &format!("m{}", header.0), &format!("sm{}", header.0));
+            self.t.label(&on);
+        }
+        match self.plan.order.get(at as usize + 1) {
+            Some(next) => self.t.jump(&format!("m{}", next.0)),
+            None => self.t.jump("end"),
+        }
+    }
+
+    /// Takes the cost of a loop's body off the budget, and goes on unless it is used up.
+    fn burn(&mut self, header: Block, on: &str, stop: &str) {
+        let body = self.plan.loops.iter().find(|l| l.header == header);
+        let cost: usize =
+            body.map_or(1, |l| l.blocks.iter().map(|b| self.func.block(*b).insts.len() + 1).sum());
+        let fuel = self.t.inst(format_args!("load i64, ptr %fuel, align 8"));
+        let left = self.t.inst(format_args!("sub i64 {fuel}, {cost}"));
+        self.t.line(format_args!("store i64 {left}, ptr %fuel, align 8"));
+        let enough = self.t.inst(format_args!("icmp sgt i64 {left}, 0"));
+        self.t.branch_likely(&enough, on, stop);
+    }
+
+    /// The budget is used up at a header, with all lanes there.
+    fn suspend_whole(&mut self, header: Block) {
+        self.begin(header, None);
+        self.t.label(&format!("su{}", header.0));
+        self.save(header, None);
+        self.park(header);
+        self.leave(&abi::BUDGET.to_string());
+    }
+
+    /// The budget is used up at a header, with lanes waiting there and further on.
+    fn suspend_masked(&mut self, header: Block) {
+        self.begin(header, None);
+        self.t.label(&format!("sm{}", header.0));
+        let first = self.plan.position[header.index()] as usize;
+        let ahead: Vec<Block> = self.plan.order[first..].to_vec();
+        let (w, lanes) = (self.w, self.lanes());
+        let mut masks = vec![];
+        for b in &ahead {
+            masks.push(self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0)));
+        }
+        // Each value in the lanes that wait where it is needed; other lanes may have something else in its slot.
+        let mut needed: std::collections::BTreeMap<Value, String> = std::collections::BTreeMap::new();
+        for (b, mask) in ahead.iter().zip(&masks) {
+            for v in &self.plan.live_in[b.index()] {
+                let there = match needed.get(v) {
+                    None => mask.clone(),
+                    Some(there) => self.t.inst(format_args!("or {lanes} {there}, {mask}")),
+                };
+                needed.insert(*v, there);
+            }
+        }
+        for (v, there) in needed {
+            self.store_to_frame(v, Some(&there));
+        }
+        let park = self.callback("park", offset_of!(Callbacks, park));
+        for (b, mask) in ahead.iter().zip(&masks) {
+            let bits = self.bits(mask);
+            let any = self.t.inst(format_args!("icmp ne i{w} {bits}, 0"));
+            let (some, next) = (self.t.fresh_label("waiting"), self.t.fresh_label("next"));
+            self.t.branch(&any, &some, &next);
+            self.t.label(&some);
+            let bits = self.wide_bits(&bits);
+            self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, i64 {bits})", b.0));
+            self.t.jump(&next);
+            self.t.label(&next);
+        }
+        self.leave(&abi::BUDGET.to_string());
+    }
+
+    /// Tells the engine that all running lanes wait at the start of a block.
+    fn park(&mut self, b: Block) {
+        let park = self.callback("park", offset_of!(Callbacks, park));
+        let lanes = self.running();
+        self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, i64 {lanes})", b.0));
+    }
+
+    fn trap(&mut self, b: Block) {
+        let trap = self.callback("trap", offset_of!(Callbacks, trap));
+        let lanes = self.running();
+        self.t.line(format_args!("call void {trap}(ptr %ctx, i32 {}, i32 %lane0, i64 {lanes})", b.0));
+        self.t.jump("fault");
+    }
+
+    /// Tells the engine that the running lanes have come to the barrier that ends the block.
+    fn arrive(&mut self, b: Block, term: &Term) {
+        let Term::Barrier { id, count, .. } = term else { return };
+        let barrier = self.callback("barrier", offset_of!(Callbacks, barrier));
+        let id = self.scalar(*id);
+        let count = count.map_or_else(|| "-1".to_owned(), |count| self.scalar(count));
+        let lanes = self.running();
+        self.t.line(format_args!(
+            "call void {barrier}(ptr %ctx, i32 {}, i32 %lane0, i64 {lanes}, i32 {id}, i32 {count})",
+            b.0
+        ));
+    }
+
+    /// Lanes go on if all those they name are here or have exited, else they wait and the engine takes over.
+    fn warp_sync(&mut self, b: Block, named: Value, next: &Target, mask: &str) {
+        let w = self.w;
+        let named = self.named_lanes(named, mask);
+        let here = self.bits(mask);
+        let exited = self.t.inst(format_args!("load i{w}, ptr %exited, align 8"));
+        let settled = self.t.inst(format_args!("or i{w} {here}, {exited}"));
+        let unsettled = self.t.inst(format_args!("xor i{w} {settled}, -1"));
+        let missing = self.t.inst(format_args!("and i{w} {named}, {unsettled}"));
+        let together = self.t.inst(format_args!("icmp eq i{w} {missing}, 0"));
+        let (on, wait) = (self.t.fresh_label("together"), self.t.fresh_label("wait"));
+        self.t.branch_likely(&together, &on, &wait);
+        let after = format!("a{}", b.0);
+        self.in_branch(&wait, |e| {
+            e.pass(b, next, Some(mask));
+            e.save(next.block, Some(mask));
+            let callback = e.callback("warp_sync", offset_of!(Callbacks, warp_sync));
+            let lanes = e.running();
+            e.t.line(format_args!(
+                "call void {callback}(ptr %ctx, i32 {}, i32 %lane0, i64 {lanes}, i32 {named})",
+                b.0
+            ));
+            e.t.line(format_args!("store i32 {}, ptr %parked, align 4", abi::PARKED));
+            e.t.jump(&after);
+        });
+        self.t.label(&on);
+        self.go_masked(b, next, mask);
+    }
+}

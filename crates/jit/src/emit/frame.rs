@@ -1,0 +1,106 @@
+//! The frame that engines hand to each other: a value's column holds one value per lane, whatever its shape.
+
+use hostwarp_ir::{Block, Elem, Type, Value};
+use hostwarp_plan::Shape as Spread;
+use std::mem::offset_of;
+
+use super::{Emitter, Known, Reg, Shape, Text, ops};
+use crate::abi::Ctx;
+
+impl Emitter<'_> {
+    /// How a value lies in its column: an i1 takes a byte.
+    fn column_type(&self, v: Value) -> Type {
+        let ty = self.ty(v);
+        if ty.elem == Elem::I1 { ty.with(Elem::I8) } else { ty }
+    }
+
+    /// The place of the group's first lane in a value's column. None for a value that has none.
+    fn column(&mut self, v: Value) -> Option<Reg> {
+        let slot = self.plan.frame.slot[v.index()]?;
+        let lane = self.lane();
+        let lanes = self.field("lanes", "i64", offset_of!(Ctx, lanes));
+        let bytes = self.ty(v).bytes();
+        let column = self.t.inst(format_args!("mul i64 {lanes}, {slot}"));
+        let within = self.t.inst(format_args!("mul i64 {lane}, {bytes}"));
+        let offset = self.t.inst(format_args!("add i64 {column}, {within}"));
+        Some(self.t.inst(format_args!("getelementptr i8, ptr %frame, i64 {offset}")))
+    }
+
+    /// Writes a value to its column, for all lanes or those in `lanes`.
+    pub(super) fn store_to_frame(&mut self, v: Value, lanes: Option<&str>) {
+        let Some(at) = self.column(v) else { return };
+        let (from, ty) = (self.all(self.ty(v)), self.column_type(v));
+        let to = self.all(ty);
+        let value = self.vector(v);
+        let mut value = self.t.convert("zext", from, &value, to);
+        if let Some(lanes) = lanes {
+            // The frame belongs to this CTA, so reading and writing back what other lanes have there is harmless.
+            let old = self.t.inst(format_args!("load {to}, ptr {at}, align 1"));
+            value = ops::select(&mut self.t, ty, (lanes, Type::I1), &value, &old, self.w);
+        }
+        self.t.line(format_args!("store {to} {value}, ptr {at}, align 1"));
+    }
+
+    /// Writes to the frame what lanes need at the start of a block.
+    pub(super) fn save(&mut self, b: Block, lanes: Option<&str>) {
+        // The block's parameters have just been written: they are read back from where they live.
+        for p in &self.func.block(b).params {
+            self.known.remove(p);
+        }
+        for v in self.plan.live_in[b.index()].clone() {
+            self.store_to_frame(v, lanes);
+        }
+    }
+
+    /// Reads a value from its column when lanes go on at the start of a block.
+    pub(super) fn load_from_frame(&mut self, v: Value) {
+        let Some(at) = self.column(v) else { return };
+        let ty = self.column_type(v);
+        let (one, all) = (self.one(ty), self.all(ty));
+        let (final_one, final_all) = (self.one(self.ty(v)), self.all(self.ty(v)));
+        let spread = self.spread(v);
+        let mut known = Known::default();
+        if spread == Spread::Varying || self.wraps[v.index()] {
+            let loaded = self.t.inst(format_args!("load {all}, ptr {at}, align 1"));
+            known.vector = Some(self.t.convert("trunc", all, &loaded, final_all));
+        }
+        if spread != Spread::Varying {
+            // Only lanes that are there have put something into the frame.
+            let w = self.w;
+            self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
+            let first = self.once("active.first.w", |_| {
+                format!("call i{w} @llvm.cttz.i{w}(i{w} %active.bits, i1 false)")
+            });
+            let first = if w == 64 {
+                first
+            } else {
+                self.once("active.first", |_| format!("zext i{w} {first} to i64"))
+            };
+            let offset = self.t.inst(format_args!("mul i64 {first}, {}", ty.bytes()));
+            let there = self.t.inst(format_args!("getelementptr i8, ptr {at}, i64 {offset}"));
+            let loaded = self.t.inst(format_args!("load {one}, ptr {there}, align 1"));
+            let mut scalar = self.t.convert("trunc", one, &loaded, final_one);
+            if let Spread::Affine { stride, .. } = spread {
+                let wide = Shape::new(Elem::I64, 1);
+                let first =
+                    if ty.elem == Elem::I64 { first } else { self.t.convert("trunc", wide, &first, one) };
+                let stride = stride as u64 & ty.elem.mask();
+                let passed = self.t.binary("mul", one, &first, &Text::constant(one, stride));
+                scalar = self.t.binary("sub", one, &scalar, &passed);
+            }
+            known.scalar = Some(scalar);
+        }
+        if let (true, Spread::Affine { stride, .. }) = (self.wraps[v.index()], spread) {
+            let (scalar, vector) =
+                (known.scalar.clone().unwrap_or_default(), known.vector.clone().unwrap_or_default());
+            let straight = self.spread_out(ty.elem, &scalar, stride);
+            let same = self.t.compare("icmp eq", all, &straight, &vector);
+            let w = self.w;
+            let bits = self.bits(&same);
+            let absent = self.t.inst(format_args!("xor i{w} %active.bits, -1"));
+            let bits = self.t.inst(format_args!("or i{w} {bits}, {absent}"));
+            known.even = Some(self.t.inst(format_args!("icmp eq i{w} {bits}, -1")));
+        }
+        self.write(v, &known, None);
+    }
+}

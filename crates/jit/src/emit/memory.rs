@@ -1,0 +1,747 @@
+//! Memory ops: a fast path in line for what is common, behind a check, and the engine for everything else.
+//!
+//! The check is that of [`hostwarp_memory`]. Where it fails the engine does the op lane by lane, which either works (lanes in
+//! several allocations, a generic address outside global memory) or makes the fault, exactly as the interpreter would.
+
+use std::fmt::Write;
+use std::mem::offset_of;
+
+use hostwarp_ir::{AtomicOp, Elem, Inst, Mem, Op, Order, Scope, Space, Type, Value};
+use hostwarp_memory::{RawView, map};
+use hostwarp_plan::Shape as Spread;
+
+use super::{Emitter, Known, Reg, Shape, Text, Unsupported};
+use crate::abi::{Callbacks, Ctx};
+
+/// How the lanes of an op reach memory.
+#[derive(Clone, Copy, PartialEq)]
+enum Pattern {
+    /// All the same address.
+    One,
+    /// Each the place after the one before.
+    Row,
+    /// Anything.
+    Any,
+}
+
+/// An access being written.
+struct Access {
+    index: usize,
+    address: Value,
+    space: Space,
+    ty: Type,
+    pattern: Pattern,
+    /// Strongly ordered: must not be merged with others or removed.
+    volatile: &'static str,
+}
+
+impl Access {
+    fn size(&self) -> u32 {
+        self.ty.bytes() as u32
+    }
+}
+
+const I64: Shape = Shape { elem: Elem::I64, n: 1 };
+
+impl Emitter<'_> {
+    fn access(&self, index: usize, inst: &Inst, mem: Mem, ty: Type) -> Access {
+        let address = inst.args[0];
+        let size = ty.bytes() as i64;
+        let pattern = match self.spread(address) {
+            // Every lane has its own local memory, so one address is many places.
+            _ if mem.space == Space::Local => Pattern::Any,
+            Spread::Uniform => Pattern::One,
+            Spread::Affine { stride, .. } if stride == size && self.can_mask(ty) => Pattern::Row,
+            _ => Pattern::Any,
+        };
+        let volatile = if mem.order == Order::Weak { "" } else { "volatile " };
+        Access { index, address, space: mem.space, ty, pattern, volatile }
+    }
+
+    /// Whether part of a row of these can be accessed at once.
+    fn can_mask(&self, ty: Type) -> bool {
+        self.cpu.avx512 || self.cpu.avx && matches!(ty.elem.bits(), 32 | 64)
+    }
+
+    /// Orders an access against others, where it asks for it.
+    fn order(&mut self, mem: Mem, before: bool) {
+        let fence = match (mem.order, before) {
+            (Order::SeqCst, true) => "seq_cst",
+            (Order::Release | Order::AcqRel, true) => "release",
+            (Order::Acquire | Order::AcqRel | Order::SeqCst, false) => "acquire",
+            _ => return,
+        };
+        self.t.line(format_args!("fence {fence}"));
+    }
+
+    pub(super) fn fence(&mut self, scope: Scope) {
+        // A CTA stays on one thread of the host: inside it only LLVM must keep the order.
+        let of = if scope == Scope::Cta { "syncscope(\"singlethread\") " } else { "" };
+        self.t.line(format_args!("fence {of}seq_cst"));
+    }
+
+    pub(super) fn load(&mut self, index: usize, inst: &Inst, mem: Mem) {
+        let Some(r) = inst.result else { return };
+        let access = self.access(index, inst, mem, self.ty(r));
+        if self.load_parameter(inst, r, mem) {
+            return;
+        }
+        self.order(mem, true);
+        let uniform = self.spread(r) != Spread::Varying;
+        let shape = if uniform { self.one(access.ty) } else { self.all(access.ty) };
+        let zero = Text::constant(shape, 0);
+        let value = self.guarded(inst.guard, shape, &zero, |e, mask| {
+            let value = e.load_lanes(&access, mask, uniform);
+            match mask {
+                // Lanes whose guard is off get 0; so do lanes that are not here, which is as good as anything.
+                Some(mask) if !uniform && access.pattern == Pattern::One => {
+                    super::ops::select(&mut e.t, access.ty, (mask, Type::I1), &value, "zeroinitializer", e.w)
+                }
+                _ => value,
+            }
+        });
+        let known = if uniform {
+            Known { scalar: Some(value), ..Known::default() }
+        } else {
+            Known { vector: Some(value), ..Known::default() }
+        };
+        self.define(r, known);
+        self.order(mem, false);
+    }
+
+    /// A parameter at a place that is certainly there.
+    fn load_parameter(&mut self, inst: &Inst, r: Value, mem: Mem) -> bool {
+        let ty = self.ty(r);
+        let (size, end) = (ty.bytes() as u64, u64::from(self.func.info.param_bytes));
+        let Some(at) =
+            self.constant(inst.args[0]).filter(|_| mem.space == Space::Param && inst.guard.is_none())
+        else {
+            return false;
+        };
+        if at % size != 0 || at.saturating_add(size) > end {
+            return false;
+        }
+        let one = self.one(ty);
+        let param = self.field("param", "ptr", offset_of!(Ctx, param));
+        let there =
+            self.once(&format!("param.{at}.at"), |_| format!("getelementptr i8, ptr {param}, i64 {at}"));
+        let name = format!("param.{at}.{}", one.suffix());
+        let elem = ty.elem.bytes();
+        let value =
+            self.once(&name, |_| format!("load {one}, ptr {there}, align {elem}, !invariant.load !1"));
+        self.define_scalar(r, value);
+        true
+    }
+
+    pub(super) fn store(&mut self, index: usize, inst: &Inst, mem: Mem) {
+        let value = inst.args[1];
+        let access = self.access(index, inst, mem, self.ty(value));
+        self.order(mem, true);
+        let nothing = Shape::new(Elem::I1, 1);
+        self.guarded(inst.guard, nothing, "false", |e, mask| {
+            e.store_lanes(&access, mask, value);
+            "false".into()
+        });
+        self.order(mem, false);
+    }
+
+    pub(super) fn atomic(&mut self, index: usize, inst: &Inst) {
+        let (Some(r), Op::Atomic(op, mem)) = (inst.result, inst.op) else { return };
+        let mut access = self.access(index, inst, mem, self.ty(r));
+        access.pattern = Pattern::Any;
+        let all = self.all(access.ty);
+        let old = self.guarded(inst.guard, all, "zeroinitializer", |e, mask| {
+            let value = *inst.args.last().unwrap_or(&inst.args[0]);
+            let value = e.vector(value);
+            e.t.line(format_args!("store {all} {value}, ptr %data, align 64"));
+            if op == AtomicOp::Cas {
+                let compare = e.vector(inst.args[1]);
+                e.t.line(format_args!("store {all} {compare}, ptr %compare, align 64"));
+            }
+            e.ask_engine(&access, mask);
+            e.t.inst(format_args!("load {all}, ptr %data, align 64"))
+        });
+        if self.spread(r) == Spread::Varying {
+            self.define(r, Known { vector: Some(old), ..Known::default() });
+        } else {
+            self.known.insert(r, Known { vector: Some(old), ..Known::default() });
+            let scalar = self.first_running(r);
+            self.define(r, Known { scalar: Some(scalar), ..Known::default() });
+        }
+    }
+
+    /// Does an access for the lanes whose guard is on, if there are any; `otherwise` is the result if there are none. The mask
+    /// handed on is none where all lanes of the group take part, and never empty.
+    fn guarded(
+        &mut self,
+        guard: Option<Value>,
+        shape: Shape,
+        otherwise: &str,
+        access: impl FnOnce(&mut Self, Option<&str>) -> Reg,
+    ) -> Reg {
+        let mask = self.mask.clone();
+        let Some(guard) = guard else { return access(self, mask.as_deref()) };
+        let (lanes, w) = (self.lanes(), self.w);
+        let (any, mask) = if self.spread(guard) == Spread::Uniform {
+            (self.scalar(guard), mask)
+        } else {
+            let mut on = self.vector(guard);
+            if let Some(mask) = mask {
+                on = self.t.inst(format_args!("and {lanes} {on}, {mask}"));
+            }
+            let bits = self.bits(&on);
+            (self.t.inst(format_args!("icmp ne i{w} {bits}, 0")), Some(on))
+        };
+        let (before, done) = (self.t.current.clone(), self.t.fresh_label("guard.done"));
+        let on = self.t.fresh_label("guard.on");
+        self.t.branch(&any, &on, &done);
+        self.t.label(&on);
+        let known = self.known.clone();
+        let value = access(self, mask.as_deref());
+        self.known = known; // what was made on the way is not known where the guard is off
+        let after = self.t.current.clone();
+        self.t.jump(&done);
+        self.t.label(&done);
+        self.t.phi(shape, [(otherwise, &before), (&value, &after)])
+    }
+
+    /// The loaded values: of the lanes in `mask` (0 in the others), or one for all.
+    fn load_lanes(&mut self, access: &Access, mask: Option<&str>, uniform: bool) -> Reg {
+        let (one, all) = (self.one(access.ty), self.all(access.ty));
+        let (fast, slow, done) = self.labels();
+        let shape = if uniform { one } else { all };
+        let known = self.known.clone();
+        let at = match access.pattern {
+            Pattern::One => {
+                let at = self.check_one(access, &fast, &slow);
+                self.t.label(&fast);
+                let volatile = access.volatile;
+                let align = access.ty.elem.bytes();
+                let value = self.t.inst(format_args!("load {volatile}{one}, ptr {at}, align {align}"));
+                if uniform { value } else { self.t.repeat(one, &value, self.w) }
+            }
+            Pattern::Row => {
+                let at = self.check_row(access, mask, &fast, &slow);
+                self.t.label(&fast);
+                self.load_row(access, &at, mask)
+            }
+            Pattern::Any => {
+                let (base, offsets, safe) = self.check_any(access, mask, &fast, &slow);
+                self.t.label(&fast);
+                self.gather(access, &base, &offsets, &safe, mask)
+            }
+        };
+        let after = self.t.current.clone();
+        self.t.jump(&done);
+        self.known = known;
+        self.t.label(&slow);
+        let known = self.known.clone();
+        self.ask_engine(access, mask);
+        let slow_value = if uniform {
+            // The lowest lane's is as good as any.
+            let first = self.lowest(mask);
+            let size = access.size();
+            let offset = self.t.inst(format_args!("mul i64 {first}, {size}"));
+            let there = self.t.inst(format_args!("getelementptr i8, ptr %data, i64 {offset}"));
+            self.t.inst(format_args!("load {one}, ptr {there}, align 1"))
+        } else {
+            self.t.inst(format_args!("load {all}, ptr %data, align 64"))
+        };
+        let slow_after = self.t.current.clone();
+        self.t.jump(&done);
+        self.known = known;
+        self.t.label(&done);
+        self.t.phi(shape, [(&at, &after), (&slow_value, &slow_after)])
+    }
+
+    fn store_lanes(&mut self, access: &Access, mask: Option<&str>, value: Value) {
+        let all = self.all(access.ty);
+        let (fast, slow, done) = self.labels();
+        let volatile = access.volatile;
+        // Made before the paths part.
+        let vector = self.vector(value);
+        let known = self.known.clone();
+        match access.pattern {
+            Pattern::One => {
+                let at = self.check_one(access, &fast, &slow);
+                self.t.label(&fast);
+                let one = self.one(access.ty);
+                let scalar = if self.spread(value) == Spread::Uniform {
+                    self.scalar(value)
+                } else {
+                    self.highest_value(access.ty, &vector, mask)
+                };
+                let align = access.ty.elem.bytes();
+                self.t.line(format_args!("store {volatile}{one} {scalar}, ptr {at}, align {align}"));
+            }
+            Pattern::Row => {
+                let at = self.check_row(access, mask, &fast, &slow);
+                self.t.label(&fast);
+                self.store_row(access, &at, mask, &vector);
+            }
+            Pattern::Any => {
+                let (base, offsets, _) = self.check_any(access, mask, &fast, &slow);
+                self.t.label(&fast);
+                self.scatter(access, &base, &offsets, mask, &vector);
+            }
+        }
+        self.t.jump(&done);
+        self.known = known.clone();
+        self.t.label(&slow);
+        self.t.line(format_args!("store {all} {vector}, ptr %data, align 64"));
+        self.ask_engine(access, mask);
+        self.t.jump(&done);
+        self.known = known;
+        self.t.label(&done);
+    }
+
+    fn labels(&mut self) -> (String, String, String) {
+        (self.t.fresh_label("fast"), self.t.fresh_label("slow"), self.t.fresh_label("done"))
+    }
+
+    /// The lowest lane of a mask.
+    fn lowest(&mut self, mask: Option<&str>) -> Reg {
+        match mask {
+            None => "0".into(),
+            Some(mask) => {
+                let bits = self.bits(mask);
+                self.count_zeros("cttz", &bits)
+            }
+        }
+    }
+
+    /// The value in the highest lane of a mask: the one that remains when all store to one place.
+    fn highest_value(&mut self, ty: Type, vector: &str, mask: Option<&str>) -> Reg {
+        let (one, all) = (self.one(ty), self.all(ty));
+        let highest = match mask {
+            None => (self.w - 1).to_string(),
+            Some(mask) => {
+                let bits = self.bits(mask);
+                let above = self.count_zeros("ctlz", &bits);
+                self.t.inst(format_args!("sub i64 {}, {above}", self.w - 1))
+            }
+        };
+        self.t.line(format_args!("store {all} {vector}, ptr %data, align 64"));
+        let offset = self.t.inst(format_args!("mul i64 {highest}, {}", ty.bytes()));
+        let there = self.t.inst(format_args!("getelementptr i8, ptr %data, i64 {offset}"));
+        self.t.inst(format_args!("load {one}, ptr {there}, align 1"))
+    }
+
+    /// The engine does the access, lane by lane, with values in `%data`; the kernel ends if it faults.
+    fn ask_engine(&mut self, access: &Access, mask: Option<&str>) {
+        let w = self.w;
+        let addresses = self.wide_addresses(access.address);
+        self.t.line(format_args!("store <{w} x i64> {addresses}, ptr %addresses, align 64"));
+        let lanes = match mask {
+            None => (u64::MAX >> (64 - w)).to_string(),
+            Some(mask) => {
+                let bits = self.bits(mask);
+                self.wide_bits(&bits)
+            }
+        };
+        let site = self.sites.len();
+        self.sites.push((self.block, access.index));
+        let callback = self.callback("memory", offset_of!(Callbacks, memory));
+        let failed = self.t.inst(format_args!(
+            "call i32 {callback}(ptr %ctx, i32 {site}, i32 %lane0, i64 {lanes}, ptr %addresses, ptr %data, ptr %compare)"
+        ));
+        let fine = self.t.inst(format_args!("icmp eq i32 {failed}, 0"));
+        let on = self.t.fresh_label("answered");
+        self.t.branch_likely(&fine, &on, "fault");
+        self.t.label(&on);
+    }
+
+    /// Addresses of all lanes as 64 bits.
+    fn wide_addresses(&mut self, address: Value) -> Reg {
+        let from = self.all(self.ty(address));
+        let vector = self.vector(address);
+        self.t.convert("zext", from, &vector, from.with(Elem::I64))
+    }
+
+    /// The address all lanes have, or lane 0's, as 64 bits.
+    fn wide_address(&mut self, address: Value) -> Reg {
+        let from = self.one(self.ty(address));
+        let scalar = self.scalar(address);
+        self.t.convert("zext", from, &scalar, I64)
+    }
+
+    /// Where a space begins in the host, and its size, as registers; for global memory the size of all of it.
+    fn window(&mut self, space: Space) -> (Reg, Reg) {
+        let global = offset_of!(Ctx, global);
+        let (name, base, len) = match space {
+            Space::Global | Space::Generic => {
+                ("global", global + offset_of!(RawView, host), global + offset_of!(RawView, global_size))
+            }
+            Space::Shared => ("shared", offset_of!(Ctx, shared), offset_of!(Ctx, shared_len)),
+            Space::Local => ("local", offset_of!(Ctx, local), offset_of!(Ctx, local_len)),
+            Space::Const => ("const", offset_of!(Ctx, constant), offset_of!(Ctx, constant_len)),
+            Space::Param => ("param", offset_of!(Ctx, param), offset_of!(Ctx, param_len)),
+        };
+        (self.field(name, "ptr", base), self.field(&format!("{name}.len"), "i64", len))
+    }
+
+    /// Whether `len` bytes at offset `from` of a space are there. Both are 64-bit registers or numbers.
+    fn range_is_there(&mut self, space: Space, from: &str, len: &str) -> Reg {
+        let (_, size) = self.window(space);
+        let begins = self.t.inst(format_args!("icmp ult i64 {from}, {size}"));
+        let end = match space {
+            Space::Global | Space::Generic => {
+                let granules =
+                    self.field("granules", "ptr", offset_of!(Ctx, global) + offset_of!(RawView, granules));
+                // Outside, any entry will do: the answer is no anyway.
+                let inside = self.t.inst(format_args!("select i1 {begins}, i64 {from}, i64 0"));
+                let granule = self.t.inst(format_args!("lshr i64 {inside}, 8"));
+                let entry = self.t.inst(format_args!("getelementptr i32, ptr {granules}, i64 {granule}"));
+                let valid = self.t.inst(format_args!("load i32, ptr {entry}, align 4"));
+                let valid = self.t.inst(format_args!("zext i32 {valid} to i64"));
+                let within = self.t.inst(format_args!("and i64 {from}, 255"));
+                let end = self.t.inst(format_args!("add i64 {within}, {len}"));
+                self.t.inst(format_args!("icmp ule i64 {end}, {valid}"))
+            }
+            _ => {
+                let end = self.t.inst(format_args!("add i64 {from}, {len}"));
+                self.t.inst(format_args!("icmp ule i64 {end}, {size}"))
+            }
+        };
+        self.t.inst(format_args!("and i1 {begins}, {end}"))
+    }
+
+    /// What an address in a space is as an offset from where the space begins.
+    fn offset(&mut self, space: Space, shape: Shape, address: &str) -> Reg {
+        match space {
+            Space::Global | Space::Generic => {
+                self.t.binary("sub", shape, address, &Text::constant(shape, map::GLOBAL_BASE))
+            }
+            _ => address.to_owned(),
+        }
+    }
+
+    fn is_aligned(&mut self, offset: &str, size: u32) -> Option<Reg> {
+        if size == 1 {
+            return None;
+        }
+        let low = self.t.inst(format_args!("and i64 {offset}, {}", size - 1));
+        Some(self.t.inst(format_args!("icmp eq i64 {low}, 0")))
+    }
+
+    fn and(&mut self, a: Reg, b: Option<Reg>) -> Reg {
+        match b {
+            None => a,
+            Some(b) => self.t.inst(format_args!("and i1 {a}, {b}")),
+        }
+    }
+
+    /// Stores may not go to constants or parameters; for the fast path there is no such memory.
+    fn check_one(&mut self, access: &Access, fast: &str, slow: &str) -> Reg {
+        let address = self.wide_address(access.address);
+        let offset = self.offset(access.space, I64, &address);
+        let size = access.size();
+        let there = self.range_is_there(access.space, &offset, &size.to_string());
+        let aligned = self.is_aligned(&offset, size);
+        let fine = self.and(there, aligned);
+        let (base, _) = self.window(access.space);
+        let at = self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {offset}"));
+        self.t.branch_likely(&fine, fast, slow);
+        at
+    }
+
+    /// Checks a row from its first lane in the mask to its last; answers where lane 0's place is.
+    fn check_row(&mut self, access: &Access, mask: Option<&str>, fast: &str, slow: &str) -> Reg {
+        let size = access.size();
+        let address = self.wide_address(access.address);
+        let offset = self.offset(access.space, I64, &address);
+        let (first, len) = match mask {
+            None => (offset.clone(), (size * self.w).to_string()),
+            Some(mask) => {
+                let bits = self.bits(mask);
+                let below = self.count_zeros("cttz", &bits);
+                let above = self.count_zeros("ctlz", &bits);
+                let skipped = self.t.inst(format_args!("mul i64 {below}, {size}"));
+                let first = self.t.inst(format_args!("add i64 {offset}, {skipped}"));
+                let outside = self.t.inst(format_args!("add i64 {below}, {above}"));
+                let lanes = self.t.inst(format_args!("sub i64 {}, {outside}", self.w));
+                (first, self.t.inst(format_args!("mul i64 {lanes}, {size}")))
+            }
+        };
+        let there = self.range_is_there(access.space, &first, &len);
+        let aligned = self.is_aligned(&offset, size);
+        let mut fine = self.and(there, aligned);
+        let even = self.even(access.address);
+        fine = self.and(fine, even);
+        let (base, _) = self.window(access.space);
+        let at = self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {offset}"));
+        self.t.branch_likely(&fine, fast, slow);
+        at
+    }
+
+    /// Checks every lane: all must be in one allocation, which they are if they are in the lowest one's. Answers the base, the
+    /// offsets from it, and an offset that is certainly there.
+    fn check_any(&mut self, access: &Access, mask: Option<&str>, fast: &str, slow: &str) -> (Reg, Reg, Reg) {
+        let size = access.size();
+        let all = Shape::new(Elem::I64, self.w);
+        let lanes = self.lanes();
+        let w = self.w;
+        let addresses = self.wide_addresses(access.address);
+        let offsets = self.offset(access.space, all, &addresses);
+        let (base, len) = self.window(access.space);
+        // Lanes that are off must not spoil the answer.
+        let counted = match mask {
+            None => offsets.clone(),
+            Some(mask) => self.t.select(lanes, mask, all, &offsets, &Text::constant(all, u64::MAX)),
+        };
+        let mut safe =
+            self.t.intrinsic(&format!("vector.reduce.umin.{}", all.suffix()), I64, &[(all, &counted)]);
+        let (from, room) = if matches!(access.space, Space::Global | Space::Generic) {
+            let begins = self.t.inst(format_args!("icmp ult i64 {safe}, {len}"));
+            let inside = self.t.inst(format_args!("select i1 {begins}, i64 {safe}, i64 0"));
+            let granules =
+                self.field("granules", "ptr", offset_of!(Ctx, global) + offset_of!(RawView, granules));
+            let granule = self.t.inst(format_args!("lshr i64 {inside}, 8"));
+            let entry = self.t.inst(format_args!("getelementptr i32, ptr {granules}, i64 {granule}"));
+            let valid = self.t.inst(format_args!("load i32, ptr {entry}, align 4"));
+            let valid = self.t.inst(format_args!("zext i32 {valid} to i64"));
+            let valid = self.t.inst(format_args!("select i1 {begins}, i64 {valid}, i64 0"));
+            (self.t.inst(format_args!("and i64 {safe}, -256")), valid)
+        } else {
+            ("0".to_owned(), len)
+        };
+        // Room for one less than nothing is no room at all.
+        let enough = self.t.inst(format_args!("icmp uge i64 {room}, {size}"));
+        let last = self.t.inst(format_args!("sub i64 {room}, {size}"));
+        let from = self.t.repeat(I64, &from, w);
+        let last = self.t.repeat(I64, &last, w);
+        let distance = self.t.binary("sub", all, &offsets, &from);
+        let mut good = self.t.compare("icmp ule", all, &distance, &last);
+        if size > 1 {
+            let low = self.t.binary("and", all, &offsets, &Text::constant(all, u64::from(size - 1)));
+            let aligned = self.t.compare("icmp eq", all, &low, "zeroinitializer");
+            good = self.t.binary("and", lanes, &good, &aligned);
+        }
+        if let Some(mask) = mask {
+            let off = self.t.binary("xor", lanes, mask, &Text::constant(lanes, 1));
+            good = self.t.binary("or", lanes, &good, &off);
+        }
+        let bits = self.bits(&good);
+        let every = self.t.inst(format_args!("icmp eq i{w} {bits}, -1"));
+        let fine = self.and(every, Some(enough));
+        let mut places = offsets;
+        if access.space == Space::Local {
+            let lane = self.lane();
+            let stride = self.field("local.stride", "i64", offset_of!(Ctx, local_stride));
+            let lane = self.spread_out(Elem::I64, &lane, 1);
+            let stride_all = self.t.repeat(I64, &stride, w);
+            let own = self.t.binary("mul", all, &lane, &stride_all);
+            places = self.t.binary("add", all, &places, &own);
+            let first = self.lane();
+            let own = self.t.inst(format_args!("mul i64 {first}, {stride}"));
+            safe = self.t.inst(format_args!("add i64 {safe}, {own}"));
+        }
+        self.t.branch_likely(&fine, fast, slow);
+        (base, places, safe)
+    }
+
+    /// A value as rows and gathers see it: one element per lane, several where it is wider than 64 bits.
+    fn parts(&self, ty: Type) -> (Shape, u32) {
+        let bits = ty.bits();
+        let elem = Elem::int(bits.min(64)).unwrap_or(Elem::I64);
+        (Shape::new(elem, self.w), (bits / 64).max(1))
+    }
+
+    fn load_row(&mut self, access: &Access, at: &str, mask: Option<&str>) -> Reg {
+        let all = self.all(access.ty);
+        let (volatile, align) = (access.volatile, access.ty.elem.bytes());
+        let Some(mask) = mask else {
+            return self.t.inst(format_args!("load {volatile}{all}, ptr {at}, align {align}"));
+        };
+        let (part, count) = self.parts(access.ty);
+        let row = part.times(part.n * count);
+        let mask = self.spread_mask(mask, count);
+        let (lanes, suffix) = (row.with(Elem::I1), row.suffix());
+        self.t
+            .declarations
+            .insert(format!("declare {row} @llvm.masked.load.{suffix}.p0(ptr, i32, {lanes}, {row})"));
+        let loaded = self.t.inst(format_args!(
+            "call {row} @llvm.masked.load.{suffix}.p0(ptr {at}, i32 {align}, {lanes} {mask}, {row} zeroinitializer)"
+        ));
+        self.t.convert("bitcast", row, &loaded, all)
+    }
+
+    fn store_row(&mut self, access: &Access, at: &str, mask: Option<&str>, value: &str) {
+        let all = self.all(access.ty);
+        let (volatile, align) = (access.volatile, access.ty.elem.bytes());
+        let Some(mask) = mask else {
+            self.t.line(format_args!("store {volatile}{all} {value}, ptr {at}, align {align}"));
+            return;
+        };
+        let (part, count) = self.parts(access.ty);
+        let row = part.times(part.n * count);
+        let value = self.t.convert("bitcast", all, value, row);
+        let mask = self.spread_mask(mask, count);
+        let (lanes, suffix) = (row.with(Elem::I1), row.suffix());
+        self.t
+            .declarations
+            .insert(format!("declare void @llvm.masked.store.{suffix}.p0({row}, ptr, i32, {lanes})"));
+        self.t.line(format_args!(
+            "call void @llvm.masked.store.{suffix}.p0({row} {value}, ptr {at}, i32 {align}, {lanes} {mask})"
+        ));
+    }
+
+    /// A mask with each lane's bit repeated.
+    fn spread_mask(&mut self, mask: &str, count: u32) -> Reg {
+        if count == 1 {
+            return mask.to_owned();
+        }
+        let lanes = self.lanes();
+        self.t.shuffle(lanes, mask, "poison", (0..self.w).flat_map(|l| (0..count).map(move |_| l)))
+    }
+
+    fn gather(&mut self, access: &Access, base: &str, offsets: &str, safe: &str, mask: Option<&str>) -> Reg {
+        let all = self.all(access.ty);
+        let (part, count) = self.parts(access.ty);
+        let (wide, lanes, w) = (Shape::new(Elem::I64, self.w), self.lanes(), self.w);
+        let mut loaded = vec![];
+        for i in 0..count {
+            let at = if i == 0 {
+                offsets.to_owned()
+            } else {
+                self.t.binary("add", wide, offsets, &Text::constant(wide, u64::from(8 * i)))
+            };
+            let hardware = self.cpu.avx512 && part.elem.bits() >= 32;
+            loaded.push(if hardware {
+                let pointers = self.t.inst(format_args!("getelementptr i8, ptr {base}, {wide} {at}"));
+                let align = access.ty.elem.bytes();
+                let on = mask.map_or_else(|| Text::constant(lanes, 1), str::to_owned);
+                let suffix = part.suffix();
+                self.t.declarations.insert(format!(
+                    "declare {part} @llvm.masked.gather.{suffix}.v{w}p0(<{w} x ptr>, i32, {lanes}, {part})"
+                ));
+                self.t.inst(format_args!(
+                    "call {part} @llvm.masked.gather.{suffix}.v{w}p0(<{w} x ptr> {pointers}, i32 {align}, {lanes} {on}, {part} zeroinitializer)"
+                ))
+            } else {
+                let helper = self.gather_helper(part);
+                let at = match mask {
+                    None => at,
+                    Some(mask) => {
+                        let safe = self.t.repeat(I64, safe, w);
+                        self.t.select(lanes, mask, wide, &at, &safe)
+                    }
+                };
+                let value = self.t.inst(format_args!("call {part} {helper}(ptr {base}, {wide} {at})"));
+                match mask {
+                    None => value,
+                    Some(mask) => self.t.select(lanes, mask, part, &value, "zeroinitializer"),
+                }
+            });
+        }
+        let joined = super::ops::interleave(&mut self.t, part, &loaded);
+        self.t.convert("bitcast", part.times(w * count), &joined, all)
+    }
+
+    /// A function that loads one element per lane, for CPUs that have no good instruction for it. Called, not in line: the text
+    /// is long, and LLVM takes its time over it.
+    fn gather_helper(&mut self, part: Shape) -> String {
+        let name = format!("@gather.{}", part.suffix());
+        let (w, one, wide) = (self.w, part.times(1), Shape::new(Elem::I64, self.w));
+        self.helpers.entry(name.clone()).or_insert_with(|| {
+            let mut text =
+                format!("define internal {part} {name}(ptr %base, {wide} %offsets) noinline nounwind {{\n");
+            let mut value = "poison".to_owned();
+            for lane in 0..w {
+                let _ = writeln!(text, "  %o{lane} = extractelement {wide} %offsets, i64 {lane}");
+                let _ = writeln!(text, "  %p{lane} = getelementptr i8, ptr %base, i64 %o{lane}");
+                let _ = writeln!(text, "  %x{lane} = load {one}, ptr %p{lane}, align 1");
+                let _ =
+                    writeln!(text, "  %v{lane} = insertelement {part} {value}, {one} %x{lane}, i64 {lane}");
+                value = format!("%v{lane}");
+            }
+            let _ = writeln!(text, "  ret {part} {value}\n}}");
+            text
+        });
+        name
+    }
+
+    fn scatter(&mut self, access: &Access, base: &str, offsets: &str, mask: Option<&str>, value: &str) {
+        let all = self.all(access.ty);
+        let (part, count) = self.parts(access.ty);
+        let (wide, lanes, w) = (Shape::new(Elem::I64, self.w), self.lanes(), self.w);
+        let row = part.times(w * count);
+        let value = self.t.convert("bitcast", all, value, row);
+        for i in 0..count {
+            let (at, value) = if count == 1 {
+                (offsets.to_owned(), value.clone())
+            } else {
+                let at = self.t.binary("add", wide, offsets, &Text::constant(wide, u64::from(8 * i)));
+                (at, self.t.shuffle(row, &value, "poison", (0..w).map(|l| l * count + i)))
+            };
+            let on = mask.map_or_else(|| Text::constant(lanes, 1), str::to_owned);
+            // Where lanes meet in one place the highest stays, in hardware as in the loop.
+            if self.cpu.avx512 && part.elem.bits() >= 32 {
+                let pointers = self.t.inst(format_args!("getelementptr i8, ptr {base}, {wide} {at}"));
+                let align = access.ty.elem.bytes();
+                let suffix = part.suffix();
+                self.t.declarations.insert(format!(
+                    "declare void @llvm.masked.scatter.{suffix}.v{w}p0({part}, <{w} x ptr>, i32, {lanes})"
+                ));
+                self.t.line(format_args!(
+                    "call void @llvm.masked.scatter.{suffix}.v{w}p0({part} {value}, <{w} x ptr> {pointers}, i32 {align}, {lanes} {on})"
+                ));
+            } else {
+                let helper = self.scatter_helper(part);
+                let bits = self.bits(&on);
+                self.t.line(format_args!(
+                    "call void {helper}(ptr {base}, {wide} {at}, {part} {value}, i{w} {bits})"
+                ));
+            }
+        }
+    }
+
+    fn scatter_helper(&mut self, part: Shape) -> String {
+        let name = format!("@scatter.{}", part.suffix());
+        let (w, one, wide) = (self.w, part.times(1), Shape::new(Elem::I64, self.w));
+        self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
+        self.helpers.entry(name.clone()).or_insert_with(|| {
+            let extend = if w == 64 { "add i64 %lane.w, 0".into() } else { format!("zext i{w} %lane.w to i64") };
+            format!(
+                "define internal void {name}(ptr %base, {wide} %offsets, {part} %values, i{w} %bits) noinline nounwind {{
+entry:
+  %o = alloca {wide}, align 64
+  %v = alloca {part}, align 64
+  store {wide} %offsets, ptr %o, align 64
+  store {part} %values, ptr %v, align 64
+  %none = icmp eq i{w} %bits, 0
+  br i1 %none, label %done, label %loop
+loop:
+  %left = phi i{w} [%bits, %entry], [%rest, %loop]
+  %lane.w = call i{w} @llvm.cttz.i{w}(i{w} %left, i1 false)
+  %lane = {extend}
+  %oa = getelementptr i64, ptr %o, i64 %lane
+  %offset = load i64, ptr %oa, align 8
+  %va = getelementptr {one}, ptr %v, i64 %lane
+  %value = load {one}, ptr %va, align 1
+  %p = getelementptr i8, ptr %base, i64 %offset
+  store {one} %value, ptr %p, align 1
+  %less = sub i{w} %left, 1
+  %rest = and i{w} %left, %less
+  %end = icmp eq i{w} %rest, 0
+  br i1 %end, label %done, label %loop
+done:
+  ret void
+}}
+"
+            )
+        });
+        name
+    }
+}
+
+/// Kept apart so that an op the emitter does not know is refused before any text is made.
+pub(super) fn check(func: &hostwarp_ir::Function) -> Result<(), Unsupported> {
+    for inst in func.blocks.iter().flat_map(|b| &b.insts) {
+        let writes = matches!(inst.op, Op::Store(m) | Op::Atomic(_, m) if matches!(m.space, Space::Const | Space::Param));
+        if writes {
+            return Err(Unsupported("stores to constants or parameters".into()));
+        }
+    }
+    Ok(())
+}

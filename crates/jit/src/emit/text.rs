@@ -1,0 +1,231 @@
+//! LLVM IR as text: registers, constants, vector shapes, declarations. Knows no core op.
+//!
+//! Only constructs that mean the same on LLVM 15 to 19 are written; `tests/` compiles each of them on every library there is.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+
+use hostwarp_ir::Elem;
+
+/// A flat vector: `n` elements, a scalar when `n` is 1.
+///
+/// A packed value of `k` elements over `w` lanes is a flat vector of `w * k`, lane after lane, so that seeing it as one wide
+/// element per lane is a bitcast. f16 and bf16 are kept as i16: LLVM must do no arithmetic on them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shape {
+    pub(crate) elem: Elem,
+    pub(crate) n: u32,
+}
+
+impl Shape {
+    pub(crate) fn new(elem: Elem, n: u32) -> Shape {
+        Shape { elem, n }
+    }
+
+    pub(crate) fn with(self, elem: Elem) -> Shape {
+        Shape { elem, ..self }
+    }
+
+    pub(crate) fn times(self, n: u32) -> Shape {
+        Shape { n, ..self }
+    }
+
+    /// The integer shape of the same width.
+    pub(crate) fn to_int(self) -> Shape {
+        self.with(self.elem.to_int())
+    }
+
+    /// LLVM's name of the element type.
+    pub(crate) fn element(self) -> &'static str {
+        match self.elem {
+            Elem::I1 => "i1",
+            Elem::I8 => "i8",
+            Elem::I16 | Elem::F16 | Elem::BF16 => "i16",
+            Elem::I32 => "i32",
+            Elem::I64 => "i64",
+            Elem::F32 => "float",
+            Elem::F64 => "double",
+        }
+    }
+
+    /// How intrinsics are named after it: `v32i32`, `f64`.
+    pub(crate) fn suffix(self) -> String {
+        let element = match self.elem {
+            Elem::F32 => "f32",
+            Elem::F64 => "f64",
+            _ => self.element(),
+        };
+        if self.n == 1 { element.to_owned() } else { format!("v{}{element}", self.n) }
+    }
+}
+
+/// As LLVM writes the type.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.n == 1 { f.write_str(self.element()) } else { write!(f, "<{} x {}>", self.n, self.element()) }
+    }
+}
+
+/// A register or a constant, as written at its use.
+pub(crate) type Reg = String;
+
+/// The text of one function under construction.
+#[derive(Default)]
+pub(crate) struct Text {
+    pub(crate) body: String,
+    next: u32,
+    /// The label of the block being written.
+    pub(crate) current: String,
+    /// Whole `declare` lines.
+    pub(crate) declarations: BTreeSet<String>,
+}
+
+impl Text {
+    /// A register name not used yet.
+    pub(crate) fn fresh(&mut self) -> Reg {
+        self.next += 1;
+        format!("%t{}", self.next)
+    }
+
+    /// Writes a line without a result.
+    pub(crate) fn line(&mut self, line: fmt::Arguments<'_>) {
+        self.body.push_str("  ");
+        // Writing to a string cannot fail.
+        let _ = self.body.write_fmt(line);
+        self.body.push('\n');
+    }
+
+    /// Writes an instruction and answers the register of its result.
+    pub(crate) fn inst(&mut self, inst: fmt::Arguments<'_>) -> Reg {
+        let reg = self.fresh();
+        self.line(format_args!("{reg} = {inst}"));
+        reg
+    }
+
+    /// Starts a block.
+    pub(crate) fn label(&mut self, label: &str) {
+        label.clone_into(&mut self.current);
+        let _ = writeln!(self.body, "{label}:");
+    }
+
+    /// A label not used yet.
+    pub(crate) fn fresh_label(&mut self, what: &str) -> String {
+        self.next += 1;
+        format!("{what}.{}", self.next)
+    }
+
+    /// Ends a block with a branch that nearly always goes to `likely`.
+    pub(crate) fn branch_likely(&mut self, condition: &str, likely: &str, unlikely: &str) {
+        self.line(format_args!("br i1 {condition}, label %{likely}, label %{unlikely}, !prof !0"));
+    }
+
+    /// Ends a block with a branch.
+    pub(crate) fn branch(&mut self, condition: &str, then: &str, otherwise: &str) {
+        self.line(format_args!("br i1 {condition}, label %{then}, label %{otherwise}"));
+    }
+
+    /// Ends a block.
+    pub(crate) fn jump(&mut self, to: &str) {
+        self.line(format_args!("br label %{to}"));
+    }
+
+    /// What comes from either of two blocks.
+    pub(crate) fn phi(&mut self, shape: Shape, from: [(&str, &str); 2]) -> Reg {
+        let [(a, a_block), (b, b_block)] = from;
+        self.inst(format_args!("phi {shape} [{a}, %{a_block}], [{b}, %{b_block}]"))
+    }
+
+    /// A constant with the same bits in every element.
+    pub(crate) fn constant(shape: Shape, bits: u64) -> Reg {
+        if shape.elem == Elem::F32 || shape.elem == Elem::F64 {
+            let int = shape.to_int();
+            return format!("bitcast ({int} {} to {shape})", Text::constant(int, bits));
+        }
+        if shape.n == 1 {
+            return match shape.elem {
+                Elem::I1 => if bits & 1 == 1 { "true" } else { "false" }.to_owned(),
+                _ => (bits & shape.elem.mask()).to_string(),
+            };
+        }
+        if bits == 0 {
+            return "zeroinitializer".to_owned();
+        }
+        let one = shape.times(1);
+        let element = Text::constant(one, bits);
+        let mask = shape.with(Elem::I32);
+        format!(
+            "shufflevector ({shape} insertelement ({shape} poison, {one} {element}, i64 0), {shape} poison, {mask} zeroinitializer)"
+        )
+    }
+
+    /// A constant vector of integers.
+    pub(crate) fn list(elem: Elem, values: impl IntoIterator<Item = u64>) -> Reg {
+        let name = Shape::new(elem, 1).element();
+        let mut text = String::from("<");
+        for (i, value) in values.into_iter().enumerate() {
+            let comma = if i == 0 { "" } else { ", " };
+            let _ = write!(text, "{comma}{name} {}", value & elem.mask());
+        }
+        text.push('>');
+        text
+    }
+
+    /// `op shape a, b`
+    pub(crate) fn binary(&mut self, op: &str, shape: Shape, a: &str, b: &str) -> Reg {
+        self.inst(format_args!("{op} {shape} {a}, {b}"))
+    }
+
+    /// A conversion from one shape to another; nothing where they are the same.
+    pub(crate) fn convert(&mut self, op: &str, from: Shape, a: &str, to: Shape) -> Reg {
+        if from.to_string() == to.to_string() {
+            return a.to_owned();
+        }
+        self.inst(format_args!("{op} {from} {a} to {to}"))
+    }
+
+    /// Integer or float comparison; the predicate with its mnemonic (`icmp ult`).
+    pub(crate) fn compare(&mut self, predicate: &str, shape: Shape, a: &str, b: &str) -> Reg {
+        self.inst(format_args!("{predicate} {shape} {a}, {b}"))
+    }
+
+    /// `condition` of as many elements as `shape`, or a single i1.
+    pub(crate) fn select(&mut self, condition: Shape, c: &str, shape: Shape, a: &str, b: &str) -> Reg {
+        self.inst(format_args!("select {condition} {c}, {shape} {a}, {shape} {b}"))
+    }
+
+    /// A call of an intrinsic, declared on the way. `name` is without `llvm.` and with its suffixes.
+    pub(crate) fn intrinsic(&mut self, name: &str, result: Shape, args: &[(Shape, &str)]) -> Reg {
+        let types = args.iter().map(|(shape, _)| shape.to_string()).collect::<Vec<_>>().join(", ");
+        self.declarations.insert(format!("declare {result} @llvm.{name}({types})"));
+        let args = args.iter().map(|(shape, arg)| format!("{shape} {arg}")).collect::<Vec<_>>().join(", ");
+        self.inst(format_args!("call {result} @llvm.{name}({args})"))
+    }
+
+    /// `shufflevector` of two vectors of one shape by a constant mask.
+    pub(crate) fn shuffle(
+        &mut self,
+        shape: Shape,
+        a: &str,
+        b: &str,
+        mask: impl IntoIterator<Item = u32>,
+    ) -> Reg {
+        let mask: Vec<u32> = mask.into_iter().collect();
+        let n = mask.len();
+        let mask = Text::list(Elem::I32, mask.into_iter().map(u64::from));
+        self.inst(format_args!("shufflevector {shape} {a}, {shape} {b}, <{n} x i32> {mask}"))
+    }
+
+    /// The elements of a flat vector (or a scalar) repeated `times` over.
+    pub(crate) fn repeat(&mut self, shape: Shape, a: &str, times: u32) -> Reg {
+        if times == 1 {
+            return a.to_owned();
+        }
+        if shape.n > 1 {
+            return self.shuffle(shape, a, "poison", (0..times).flat_map(|_| 0..shape.n));
+        }
+        let wide = shape.times(times);
+        let first = self.inst(format_args!("insertelement {wide} poison, {shape} {a}, i64 0"));
+        let mask = wide.with(Elem::I32);
+        self.inst(format_args!("shufflevector {wide} {first}, {wide} poison, {mask} zeroinitializer"))
+    }
+}

@@ -1,0 +1,447 @@
+//! Compiled kernels: made, kept, run.
+
+use std::fmt;
+use std::sync::{Arc, RwLock};
+use std::time::Instant;
+
+use hostwarp_interp::{Cta, KernelFault, KernelFaultKind, Launch, Outcome, Program};
+use hostwarp_ir::{Block, Term, TrapKind};
+use hostwarp_plan::Assume;
+
+use crate::abi::{self, Callbacks, Ctx, Entry};
+use crate::emit::{self, Unsupported};
+use crate::llvm::{CompileError, Llvm, Object, Tier};
+use crate::object::{LoadError, Loaded};
+use crate::slow::{self, Lanes};
+use crate::target::Target;
+
+/// Why there is no compiled kernel. The interpreter runs it instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JitError {
+    /// The kernel does something that compiled code does not.
+    Unsupported(String),
+    /// LLVM made no object.
+    Compile(CompileError),
+    /// The object cannot be loaded.
+    Load(LoadError),
+}
+
+impl fmt::Display for JitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JitError::Unsupported(what) => write!(f, "not compiled: {what}"),
+            JitError::Compile(error) => error.fmt(f),
+            JitError::Load(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for JitError {}
+
+impl From<Unsupported> for JitError {
+    fn from(Unsupported(what): Unsupported) -> JitError {
+        JitError::Unsupported(what)
+    }
+}
+
+/// A kernel as LLVM IR, not compiled yet. Making it takes no LLVM, so its [text](KernelText::text), the [`Target`] and the
+/// [`Tier`] together are the key under which a compiled object can be kept.
+pub struct KernelText {
+    program: Arc<Program>,
+    target: Target,
+    text: String,
+    sites: Vec<(Block, usize)>,
+}
+
+impl fmt::Debug for KernelText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KernelText").field("kernel", &self.program.func().name).finish_non_exhaustive()
+    }
+}
+
+impl KernelText {
+    /// Writes the kernel for groups of `program.plan().assume.group` lanes.
+    pub fn new(program: &Arc<Program>, target: &Target) -> Result<KernelText, JitError> {
+        let emitted = emit::emit(program.func(), program.plan(), target)?;
+        Ok(KernelText {
+            program: program.clone(),
+            target: target.clone(),
+            text: emitted.text,
+            sites: emitted.sites,
+        })
+    }
+
+    /// The LLVM IR.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The CPU it is for.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Compiles it.
+    pub fn compile(self, llvm: Llvm, tier: &Tier) -> Result<JitKernel, JitError> {
+        let object = llvm.compile(&self.text, &self.target, tier).map_err(JitError::Compile)?;
+        self.load(object)
+    }
+
+    /// Loads an object that was compiled from the same text for the same target before.
+    ///
+    /// The machine code cannot be checked: whoever kept the object vouches for it.
+    pub fn load(self, object: Object) -> Result<JitKernel, JitError> {
+        let host = Target::host().ok_or(JitError::Load(LoadError::WrongArch))?;
+        if !self.target.runs_on(&host) {
+            return Err(JitError::Unsupported(format!("code for {} does not run here", self.target)));
+        }
+        let loaded = Loaded::new(&object.0).map_err(JitError::Load)?;
+        let entry = loaded
+            .get("kernel")
+            .ok_or_else(|| JitError::Load(LoadError::Malformed("it does not define `kernel`".into())))?;
+        // SAFETY: every text we write defines `kernel` with this signature, and an object is one of such a text.
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(entry) };
+        let KernelText { program, text, sites, .. } = self;
+        Ok(JitKernel { program, text, sites, object, entry, tids: RwLock::default(), _loaded: loaded })
+    }
+}
+
+/// `tid.x`, `.y` and `.z` of every lane of a CTA of some size.
+struct Tids {
+    block: [u32; 3],
+    axes: [Vec<u32>; 3],
+}
+
+/// A compiled kernel, ready to run on any thread.
+pub struct JitKernel {
+    program: Arc<Program>,
+    text: String,
+    sites: Vec<(Block, usize)>,
+    object: Object,
+    entry: Entry,
+    tids: RwLock<Option<Arc<Tids>>>,
+    /// What `entry` points into.
+    _loaded: Loaded,
+}
+
+impl fmt::Debug for JitKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JitKernel").field("kernel", &self.program.func().name).finish_non_exhaustive()
+    }
+}
+
+/// Instructions a group may run before the others get their turn.
+const SLICE: i64 = 1 << 22;
+
+/// What the callbacks work on during a call.
+struct Engine<'a> {
+    kernel: &'a JitKernel,
+    launch: &'a Launch<'a>,
+    cta: *mut Cta,
+    /// Lanes of the group that have stopped somewhere.
+    parked: u64,
+    fault: Option<Box<KernelFault>>,
+}
+
+impl JitKernel {
+    /// Writes and compiles a kernel.
+    pub fn compile(
+        program: &Arc<Program>,
+        llvm: Llvm,
+        target: &Target,
+        tier: &Tier,
+    ) -> Result<JitKernel, JitError> {
+        KernelText::new(program, target)?.compile(llvm, tier)
+    }
+
+    /// The LLVM IR it was made from.
+    pub fn llvm_text(&self) -> &str {
+        &self.text
+    }
+
+    /// The compiled object.
+    pub fn object(&self) -> &Object {
+        &self.object
+    }
+
+    /// The kernel and its plan.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Whether the kernel may run this launch: it is of the same program, and what the plan took for granted holds.
+    pub fn fits(&self, launch: &Launch<'_>) -> bool {
+        let assume = self.program.plan().assume;
+        std::ptr::eq(Arc::as_ptr(&self.program), launch.program)
+            && (!assume.contiguous_x || Assume::for_block(launch.block, assume.group).contiguous_x)
+            && launch.param.len() >= self.program.func().info.param_bytes as usize
+    }
+
+    /// Runs a CTA until it is done, faults, or has run about `budget` instructions (counted once per group). Where lanes have
+    /// come apart in a way that compiled code cannot go on from, the interpreter takes over.
+    pub fn run(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
+        let lanes = launch.lanes() as usize;
+        let frame = self.program.plan().frame.bytes as usize * lanes;
+        if cta.interpreted || !self.fits(launch) || cta.lanes() != lanes || cta.frame.len() < frame {
+            return self.interpret(launch, cta, budget);
+        }
+        let tids = self.tids(launch);
+        let mut engine = Engine { kernel: self, launch, cta, parked: 0, fault: None };
+        let mut ctx = context(launch, engine.cta, &tids);
+        ctx.engine = (&raw mut engine).cast();
+        let mut left = i64::try_from(budget).unwrap_or(i64::MAX).max(1);
+        let width = self.program.plan().assume.group;
+        loop {
+            let mut ran = false;
+            for lane0 in (0..launch.lanes()).step_by(width as usize) {
+                match self.run_group(&mut engine, &mut ctx, lane0, width, &mut left) {
+                    Step::Idle => {}
+                    Step::Ran => ran = true,
+                    Step::Split => {
+                        // SAFETY: no call is in progress, so the pointer is the only way to the CTA.
+                        let cta = unsafe { &mut *engine.cta };
+                        return self.interpret(launch, cta, u64::try_from(left).unwrap_or(0).max(1));
+                    }
+                    Step::Fault(fault) => return Outcome::Fault(fault),
+                }
+            }
+            // SAFETY: as above.
+            let cta = unsafe { &mut *engine.cta };
+            if cta.is_done() {
+                return Outcome::Done;
+            }
+            if !ran {
+                return Outcome::Fault(Box::new(cta.deadlock(launch)));
+            }
+            if left <= 0 {
+                return Outcome::Yield;
+            }
+        }
+    }
+
+    fn interpret(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
+        cta.interpreted = true;
+        hostwarp_interp::run(launch, cta, budget)
+    }
+
+    /// Runs the lanes of a group that can go on, once.
+    fn run_group(
+        &self,
+        engine: &mut Engine<'_>,
+        ctx: &mut Ctx,
+        lane0: u32,
+        width: u32,
+        left: &mut i64,
+    ) -> Step {
+        let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
+        // SAFETY: no call is in progress, so the pointer is the only way to the CTA.
+        let cta = unsafe { &mut *engine.cta };
+        let group = u64::MAX >> (64 - width);
+        let ready = u64::from(cta.warps()[warp].ready >> shift) & group;
+        if ready == 0 {
+            return Step::Idle;
+        }
+        let first = lane0 as usize + ready.trailing_zeros() as usize;
+        let block = cta.pc[first];
+        let mut others = ready & (ready - 1);
+        while others != 0 {
+            if cta.pc[lane0 as usize + others.trailing_zeros() as usize] != block {
+                return Step::Split;
+            }
+            others &= others - 1;
+        }
+        if !self.program.plan().suspends.get(block as usize).copied().unwrap_or(false) {
+            return Step::Split; // a block that compiled code does not start at
+        }
+        let given = SLICE.min((*left).max(1));
+        ctx.fuel = given;
+        engine.parked = 0;
+        let frame = cta.frame.as_mut_ptr();
+        // SAFETY: the code was made for this program by `emit`, which checks every address it does not take from the context;
+        // the context describes this launch and CTA and outlives the call; the frame has room for all lanes of the plan's frame
+        // (checked in `run`); `block` is one that the code starts at.
+        let status = unsafe { (self.entry)(ctx, frame, lane0, block, ready) };
+        if status == abi::FAULT || engine.fault.is_some() {
+            let unknown = || {
+                // SAFETY: the call is over.
+                let cta = unsafe { &*engine.cta };
+                let kind = KernelFaultKind::Unsupported("a fault of compiled code without a cause".into());
+                Box::new(cta.fault(engine.launch, kind, 0, None))
+            };
+            return Step::Fault(engine.fault.take().unwrap_or_else(unknown));
+        }
+        // SAFETY: the call is over.
+        let cta = unsafe { &mut *engine.cta };
+        let exited = ready & !engine.parked;
+        if exited != 0 {
+            cta.exit(warp, (exited as u32) << shift);
+        }
+        let spent = given - ctx.fuel;
+        *left -= spent.max(1);
+        // Counting from a call costs more than looking at the limits every time would be worth.
+        if spent > 0 || engine.launch.limits.deadline.is_some() {
+            let instructions = u64::try_from(spent).unwrap_or(0) + self.program.func().inst_count() as u64;
+            if let Err(kind) = engine.launch.limits.spend(instructions) {
+                return Step::Fault(Box::new(cta.fault(engine.launch, kind, 0, None)));
+            }
+        }
+        Step::Ran
+    }
+
+    fn tids(&self, launch: &Launch<'_>) -> Arc<Tids> {
+        let made = self.tids.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        if let Some(tids) = made.filter(|tids| tids.block == launch.block) {
+            return tids;
+        }
+        let mut axes = [vec![], vec![], vec![]];
+        for lane in 0..launch.lanes() {
+            let index = launch.thread_index(lane);
+            for (axis, i) in axes.iter_mut().zip(index) {
+                axis.push(i);
+            }
+        }
+        let tids = Arc::new(Tids { block: launch.block, axes });
+        *self.tids.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(tids.clone());
+        tids
+    }
+}
+
+/// What running a group came to.
+enum Step {
+    /// No lane can go on.
+    Idle,
+    Ran,
+    /// Its lanes are at different blocks.
+    Split,
+    Fault(Box<KernelFault>),
+}
+
+fn context(launch: &Launch<'_>, cta: *mut Cta, tids: &Tids) -> Ctx {
+    // SAFETY: called before any call, when the pointer is the only way to the CTA.
+    let cta = unsafe { &mut *cta };
+    let func = launch.program.func();
+    let local_stride = cta.memory.local.stride() as u64;
+    Ctx {
+        global: launch.device.raw_view(),
+        param: launch.param.as_ptr(),
+        param_len: launch.param.len() as u64,
+        constant: launch.constant.as_ptr(),
+        constant_len: launch.constant.len() as u64,
+        shared: cta.memory.shared.as_mut_ptr(),
+        shared_len: cta.memory.shared.len() as u64,
+        local: cta.memory.local.as_mut_ptr(),
+        local_len: cta.memory.local.per_lane() as u64,
+        local_stride,
+        lanes: u64::from(launch.lanes()),
+        tid: [tids.axes[0].as_ptr(), tids.axes[1].as_ptr(), tids.axes[2].as_ptr()],
+        ctaid: cta.index,
+        ntid: launch.block,
+        nctaid: launch.grid,
+        nwarpid: launch.warps(),
+        nsmid: 1,
+        dynamic_shared: launch.dynamic_shared,
+        total_shared: func.info.shared_bytes.saturating_add(launch.dynamic_shared),
+        grid_id: launch.grid_id,
+        globals_base: launch.globals_base,
+        fuel: 0,
+        callbacks: Callbacks { memory, barrier, warp_sync, park, trap, clock },
+        engine: std::ptr::null_mut(),
+    }
+}
+
+/// The engine behind a context, and its CTA.
+///
+/// # Safety
+/// `ctx` is the context of a call in progress, as compiled code hands it to callbacks.
+unsafe fn engine<'a>(ctx: *mut Ctx) -> (&'a mut Engine<'a>, &'a mut Cta) {
+    // SAFETY: `run` keeps the engine and the CTA alive for the time of the call and does not touch them meanwhile; callbacks
+    // do not nest, so these are the only references.
+    unsafe {
+        let engine = &mut *(*ctx).engine.cast::<Engine<'a>>();
+        let cta = &mut *engine.cta;
+        (engine, cta)
+    }
+}
+
+unsafe extern "sysv64" fn memory(
+    ctx: *mut Ctx,
+    site: u32,
+    lane0: u32,
+    mask: u64,
+    addresses: *const u64,
+    data: *mut u8,
+    compare: *const u8,
+) -> u32 {
+    // SAFETY: called by compiled code only.
+    let (engine, cta) = unsafe { engine(ctx) };
+    let func = engine.launch.program.func();
+    let inst = engine.kernel.sites.get(site as usize).and_then(|(b, i)| func.block(*b).insts.get(*i));
+    let Some(inst) = inst else { return 1 };
+    let lanes = Lanes { first: lane0, mask, addresses, data, compare };
+    // SAFETY: the code has put the addresses and data of the instruction's type of all lanes of the group there.
+    match unsafe { slow::memory_op(engine.launch, cta, inst, &lanes) } {
+        Ok(()) => 0,
+        Err(fault) => {
+            engine.fault = Some(fault);
+            1
+        }
+    }
+}
+
+unsafe extern "sysv64" fn barrier(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64, id: u32, count: u32) {
+    // SAFETY: called by compiled code only.
+    let (engine, cta) = unsafe { engine(ctx) };
+    let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
+    let data = engine.launch.program.func().block(Block(block));
+    let Term::Barrier { kind, next, .. } = &data.term else { return };
+    if *kind == hostwarp_ir::BarrierKind::Sync {
+        engine.parked |= mask;
+    }
+    let count = (count != u32::MAX).then_some(count);
+    let lanes = (mask as u32) << shift;
+    if let Err(kind) = cta.arrive(warp, lanes, *kind, id, count, Block(block), next.block) {
+        let thread = lane0 + mask.trailing_zeros();
+        engine.fault = Some(Box::new(cta.fault(engine.launch, kind, data.term_line, Some(thread))));
+    }
+}
+
+unsafe extern "sysv64" fn warp_sync(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64, named: u32) {
+    // SAFETY: called by compiled code only.
+    let (engine, cta) = unsafe { engine(ctx) };
+    let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
+    let Term::WarpSync { next, .. } = &engine.launch.program.func().block(Block(block)).term else { return };
+    engine.parked |= mask;
+    cta.warp_sync(warp, (mask as u32) << shift, named, Block(block), next.block);
+}
+
+unsafe extern "sysv64" fn park(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64) {
+    // SAFETY: called by compiled code only.
+    let (engine, cta) = unsafe { engine(ctx) };
+    let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
+    engine.parked |= mask;
+    cta.set_pc(warp, (mask as u32) << shift, Block(block));
+}
+
+unsafe extern "sysv64" fn trap(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64) {
+    // SAFETY: called by compiled code only.
+    let (engine, cta) = unsafe { engine(ctx) };
+    let func = engine.launch.program.func();
+    let data = func.block(Block(block));
+    let kind = match data.term {
+        Term::Trap(TrapKind::Breakpoint) => KernelFaultKind::Breakpoint,
+        Term::Trap(TrapKind::Unsupported(n)) => {
+            KernelFaultKind::Unsupported(func.unsupported.get(n as usize).cloned().unwrap_or_default())
+        }
+        _ => KernelFaultKind::Trap,
+    };
+    let thread = lane0 + mask.trailing_zeros();
+    engine.fault = Some(Box::new(cta.fault(engine.launch, kind, data.term_line, Some(thread))));
+}
+
+unsafe extern "sysv64" fn clock(ctx: *mut Ctx, which: u32) -> u64 {
+    // SAFETY: called by compiled code only.
+    let (engine, _) = unsafe { engine(ctx) };
+    let since = Instant::now().duration_since(engine.launch.start);
+    let _ = which; // one tick is a nanosecond for both
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
