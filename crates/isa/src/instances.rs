@@ -26,6 +26,10 @@ pub struct InstanceOperand {
     pub selector: Option<&'static str>,
     /// Has a minus.
     pub neg: bool,
+    /// Has an exclamation mark.
+    pub not: bool,
+    /// The second of a pair `d|p`: joined to the operand before it.
+    pub pair: bool,
     /// The type of its place.
     pub ty: Ty,
     /// It is written to.
@@ -35,17 +39,26 @@ pub struct InstanceOperand {
 impl Instance {
     /// The instruction as text, the operands called `%name`: `vadd.u32.u32.u32 %d, %a.b0, %b`.
     pub fn text(&self) -> String {
-        let ops: Vec<String> = self
-            .operands
-            .iter()
-            .map(|o| format!("{}%{}{}", if o.neg { "-" } else { "" }, o.name, o.selector.unwrap_or("")))
-            .collect();
-        format!("{}{} {}", self.opcode, self.mods.concat(), ops.join(", "))
+        let mut text = format!("{}{}", self.opcode, self.mods.concat());
+        for (i, o) in self.operands.iter().enumerate() {
+            let before = match (i, o.pair) {
+                (0, _) => " ",
+                (_, true) => "|",
+                _ => ", ",
+            };
+            let sign = match (o.neg, o.not) {
+                (true, _) => "-",
+                (_, true) => "!",
+                _ => "",
+            };
+            text += &format!("{before}{sign}%{}{}", o.name, o.selector.unwrap_or(""));
+        }
+        text
     }
 }
 
 /// Sets up to this size are always taken whole.
-const SMALL: usize = 16;
+const SMALL: usize = 15;
 
 /// All of a small set; of a large one (4096 byte selectors) at most `cap`, spread evenly.
 fn sample(members: &'static [&'static str], cap: usize) -> impl Iterator<Item = &'static str> {
@@ -54,14 +67,13 @@ fn sample(members: &'static [&'static str], cap: usize) -> impl Iterator<Item = 
     members.iter().step_by(step).take(count).copied()
 }
 
-/// All legal instances of a form for one opcode, in a fixed order; of large selector sets at most `cap`, besides
-/// none. Forms whose operands
-/// are not plain registers (addresses, labels, vectors) give none.
+/// All legal instances of a form for one opcode, in a fixed order; of large selector sets at most `cap`, besides none. Forms
+/// whose operands are not plain registers (addresses, labels, vectors) give none.
 pub fn instances(opcode: &'static str, parsed: &'static Parsed, cap: usize) -> Vec<Instance> {
     let plain = |c: Class| {
         matches!(c, Class::Is(_) | Class::Slot(_) | Class::Wide(_) | Class::AtLeast(_) | Class::Video32)
     };
-    if parsed.operands.iter().any(|o| o.address || o.pair || !plain(o.class)) {
+    if parsed.operands.iter().any(|o| o.address || !plain(o.class)) {
         return vec![];
     }
     let mut out = vec![];
@@ -74,7 +86,9 @@ pub fn instances(opcode: &'static str, parsed: &'static Parsed, cap: usize) -> V
             none.into_iter().chain(m.members.iter().copied().map(Some)).collect()
         })
         .collect();
-    let operand_choices: Vec<Vec<(bool, Option<&'static str>)>> = parsed
+    // Left out, or: sign and selector.
+    type Choice = Option<(&'static str, Option<&'static str>)>;
+    let operand_choices: Vec<Vec<Choice>> = parsed
         .operands
         .iter()
         .map(|o| {
@@ -84,27 +98,31 @@ pub fn instances(opcode: &'static str, parsed: &'static Parsed, cap: usize) -> V
                     optional.then_some(None).into_iter().chain(sample(members, cap).map(Some)).collect()
                 }
             };
-            let signs: &[bool] = if o.neg { &[false, true] } else { &[false] };
-            signs.iter().flat_map(|n| selectors.iter().map(|s| (*n, *s))).collect()
+            let signs = [Some(""), o.neg.then_some("-"), o.not.then_some("!")];
+            let given =
+                signs.into_iter().flatten().flat_map(|n| selectors.iter().map(move |s| Some((n, *s))));
+            o.optional.then_some(None).into_iter().chain(given).collect()
         })
         .collect();
     for mods in product(&mod_choices) {
         let mods: Vec<Option<&'static str>> = mods;
         let given: Vec<&'static str> = mods.iter().flatten().copied().collect();
         for choice in product(&operand_choices) {
-            let operands: Option<Vec<InstanceOperand>> = choice
-                .iter()
-                .enumerate()
-                .map(|(slot, (neg, selector))| {
-                    Some(InstanceOperand {
-                        slot,
-                        name: parsed.operands[slot].name,
-                        selector: *selector,
-                        neg: *neg,
-                        ty: register_type(parsed, &mods, slot)?,
-                        dest: parsed.operands[slot].dest,
-                    })
+            let operand = |slot: usize, sign: &str, selector| {
+                let place = &parsed.operands[slot];
+                Some(InstanceOperand {
+                    slot,
+                    name: place.name,
+                    selector,
+                    neg: sign == "-",
+                    not: sign == "!",
+                    pair: place.pair,
+                    ty: register_type(parsed, &mods, slot)?,
+                    dest: place.dest,
                 })
+            };
+            let operands: Option<Vec<InstanceOperand>> = (choice.iter().enumerate())
+                .filter_map(|(slot, c)| c.map(|(sign, selector)| operand(slot, sign, selector)))
                 .collect();
             let Some(operands) = operands else { continue };
             let instance = Instance { opcode, mods: given.clone(), operands };
@@ -134,17 +152,25 @@ fn is_legal(i: &Instance, parsed: &'static Parsed) -> bool {
         Ty::F16x2 | Ty::BF16x2 | Ty::Tf32 => Ty::B32,
         t => t,
     };
-    let operands: Vec<Operand<'_>> = i
-        .operands
-        .iter()
-        .map(|o| Operand {
+    let mut operands: Vec<Operand<'_>> = vec![];
+    for o in &i.operands {
+        let operand = Operand {
             selector: o.selector,
             neg: o.neg,
+            not: o.not,
             ..Operand::new(OperandKind::Reg(register(o.ty)))
-        })
-        .collect();
+        };
+        match operands.pop_if(|_| o.pair) {
+            Some(first) => {
+                operands.push(Operand::new(OperandKind::Pair(Box::new(first), Box::new(operand))));
+            }
+            None => operands.push(operand),
+        }
+    }
     let instr = Instr { opcode: i.opcode, mods: &i.mods, operands: &operands };
-    matches!(resolve(&instr, Env::NEWEST), Ok(m) if std::ptr::eq(m.parsed, parsed))
+    // An operand left out before one that is given would move the others: such a choice does not say what it means.
+    let in_place = |m: &crate::Match| i.operands.iter().all(|o| m.operands[o.slot].is_some());
+    matches!(resolve(&instr, Env::NEWEST), Ok(m) if std::ptr::eq(m.parsed, parsed) && in_place(&m))
 }
 
 /// The cartesian product, first factor slowest.

@@ -1,0 +1,238 @@
+//! The CUDA driver, loaded at run time: just what running a test kernel takes.
+
+use libloading::{Library, Symbol};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+
+type Result<T> = std::result::Result<T, String>;
+
+/// A GPU with a context on it, current on the thread that opened it.
+pub struct Gpu {
+    lib: Library,
+    /// Its name, e.g. `NVIDIA H200`.
+    pub name: String,
+    /// The CUDA version of the driver, e.g. `13.0`.
+    pub driver: String,
+    /// Compute capability, e.g. `90`.
+    pub sm: u32,
+}
+
+/// A loaded module.
+pub struct Module<'g> {
+    gpu: &'g Gpu,
+    handle: *mut c_void,
+}
+
+/// Device memory, freed when dropped.
+pub struct Memory<'g> {
+    gpu: &'g Gpu,
+    address: u64,
+    len: usize,
+}
+
+impl Gpu {
+    /// Opens the first GPU.
+    pub fn open() -> Result<Gpu> {
+        // SAFETY: loading the CUDA driver runs its initialisers, which is what it is made for.
+        let lib = ["libcuda.so.1", "libcuda.so", "nvcuda.dll"]
+            .iter()
+            .find_map(|n| unsafe { Library::new(n) }.ok())
+            .ok_or("no CUDA driver found (libcuda.so.1): recording needs an NVIDIA GPU")?;
+        let mut gpu = Gpu { lib, name: String::new(), driver: String::new(), sm: 0 };
+        let (mut device, mut version): (c_int, c_int) = (0, 0);
+        let mut text = [0u8; 256];
+        let mut context: *mut c_void = std::ptr::null_mut();
+        // SAFETY: the calls and types are those of cuda.h; every pointer is to a live variable of the right type.
+        unsafe {
+            gpu.call::<unsafe extern "C" fn(c_uint) -> c_int>("cuInit", |f| f(0))?;
+            gpu.call::<unsafe extern "C" fn(*mut c_int) -> c_int>("cuDriverGetVersion", |f| f(&mut version))?;
+            gpu.call::<unsafe extern "C" fn(*mut c_int, c_int) -> c_int>("cuDeviceGet", |f| {
+                f(&mut device, 0)
+            })?;
+            gpu.call::<unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int>("cuDeviceGetName", |f| {
+                f(text.as_mut_ptr().cast(), 255, device)
+            })?;
+            let mut sm = [0; 2];
+            for (i, attribute) in [75, 76].into_iter().enumerate() {
+                gpu.call::<unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int>(
+                    "cuDeviceGetAttribute",
+                    |f| f(&mut sm[i], attribute, device),
+                )?;
+            }
+            gpu.sm = (sm[0] * 10 + sm[1]) as u32;
+            gpu.call::<unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int>(
+                "cuDevicePrimaryCtxRetain",
+                |f| f(&mut context, device),
+            )?;
+            gpu.call::<unsafe extern "C" fn(*mut c_void) -> c_int>("cuCtxSetCurrent", |f| f(context))?;
+        }
+        gpu.name =
+            CStr::from_bytes_until_nul(&text).map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        gpu.driver = format!("{}.{}", version / 1000, version % 1000 / 10);
+        Ok(gpu)
+    }
+
+    /// Calls a driver function and turns its result code into an error.
+    ///
+    /// # Safety
+    /// `F` must be the function's type in cuda.h.
+    unsafe fn call<F: Copy>(&self, name: &str, call: impl FnOnce(F) -> c_int) -> Result<()> {
+        // SAFETY: the caller vouches for the type.
+        let f: Symbol<'_, F> = unsafe { self.lib.get(name.as_bytes()) }.map_err(|e| e.to_string())?;
+        match call(*f) {
+            0 => Ok(()),
+            code => Err(format!("{name}: {}", self.error(code))),
+        }
+    }
+
+    fn error(&self, code: c_int) -> String {
+        let mut text: *const c_char = std::ptr::null();
+        // SAFETY: the type is that of cuda.h; the text it gives is static.
+        unsafe {
+            let f: std::result::Result<
+                Symbol<'_, unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int>,
+                _,
+            > = self.lib.get(b"cuGetErrorString");
+            if let Ok(f) = f {
+                if f(code, &mut text) == 0 && !text.is_null() {
+                    return CStr::from_ptr(text).to_string_lossy().into_owned();
+                }
+            }
+        }
+        format!("error {code}")
+    }
+
+    /// Loads a cubin, or PTX text for the driver's own assembler.
+    pub fn load(&self, image: &[u8]) -> Result<Module<'_>> {
+        let mut image = image.to_vec();
+        image.push(0); // PTX text must end in NUL; a cubin does not mind
+        let mut handle: *mut c_void = std::ptr::null_mut();
+        // SAFETY: the type is that of cuda.h; the image lives through the call, which copies it.
+        unsafe {
+            self.call::<unsafe extern "C" fn(*mut *mut c_void, *const c_void) -> c_int>(
+                "cuModuleLoadData",
+                |f| f(&mut handle, image.as_ptr().cast()),
+            )?;
+        }
+        Ok(Module { gpu: self, handle })
+    }
+
+    /// Zeroed device memory.
+    pub fn memory(&self, len: usize) -> Result<Memory<'_>> {
+        let mut address = 0u64;
+        // SAFETY: types as in cuda.h.
+        unsafe {
+            self.call::<unsafe extern "C" fn(*mut u64, usize) -> c_int>("cuMemAlloc_v2", |f| {
+                f(&mut address, len)
+            })?;
+        }
+        let memory = Memory { gpu: self, address, len };
+        memory.clear()?;
+        Ok(memory)
+    }
+}
+
+impl Memory<'_> {
+    /// The device address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Sets it to zero.
+    pub fn clear(&self) -> Result<()> {
+        // SAFETY: types as in cuda.h; the range is ours.
+        unsafe {
+            self.gpu.call::<unsafe extern "C" fn(u64, u8, usize) -> c_int>("cuMemsetD8_v2", |f| {
+                f(self.address, 0, self.len)
+            })
+        }
+    }
+
+    /// Copies words in.
+    pub fn write(&self, words: &[u64]) -> Result<()> {
+        assert!(words.len() * 8 <= self.len);
+        // SAFETY: types as in cuda.h; both ranges hold that many bytes.
+        unsafe {
+            self.gpu
+                .call::<unsafe extern "C" fn(u64, *const c_void, usize) -> c_int>("cuMemcpyHtoD_v2", |f| {
+                    f(self.address, words.as_ptr().cast(), words.len() * 8)
+                })
+        }
+    }
+
+    /// Copies `count` words out.
+    pub fn read(&self, count: usize) -> Result<Vec<u64>> {
+        assert!(count * 8 <= self.len);
+        let mut words = vec![0u64; count];
+        // SAFETY: types as in cuda.h; both ranges hold that many bytes.
+        unsafe {
+            self.gpu
+                .call::<unsafe extern "C" fn(*mut c_void, u64, usize) -> c_int>("cuMemcpyDtoH_v2", |f| {
+                    f(words.as_mut_ptr().cast(), self.address, count * 8)
+                })?;
+        }
+        Ok(words)
+    }
+}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        // SAFETY: types as in cuda.h; the address came from cuMemAlloc and is freed once. Errors have nowhere to go.
+        let _ = unsafe {
+            self.gpu.call::<unsafe extern "C" fn(u64) -> c_int>("cuMemFree_v2", |f| f(self.address))
+        };
+    }
+}
+
+impl Module<'_> {
+    /// Runs a kernel of 64-bit parameters and waits for it.
+    pub fn run(&self, kernel: &str, grid: [u32; 3], block: [u32; 3], params: &[u64]) -> Result<()> {
+        let name = CString::new(kernel).map_err(|e| e.to_string())?;
+        let mut function: *mut c_void = std::ptr::null_mut();
+        let pointers: Vec<*const u64> = params.iter().map(|p| p as *const u64).collect();
+        type LaunchKernel = unsafe extern "C" fn(
+            *mut c_void,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            *mut c_void,
+            *const *const u64,
+            *const c_void,
+        ) -> c_int;
+        // SAFETY: types as in cuda.h; the parameter values live through the call.
+        unsafe {
+            self.gpu.call::<unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> c_int>(
+                "cuModuleGetFunction",
+                |f| f(&mut function, self.handle, name.as_ptr()),
+            )?;
+            self.gpu.call::<LaunchKernel>("cuLaunchKernel", |f| {
+                f(
+                    function,
+                    grid[0],
+                    grid[1],
+                    grid[2],
+                    block[0],
+                    block[1],
+                    block[2],
+                    0,
+                    std::ptr::null_mut(),
+                    pointers.as_ptr(),
+                    std::ptr::null(),
+                )
+            })?;
+            self.gpu.call::<unsafe extern "C" fn() -> c_int>("cuCtxSynchronize", |f| f())
+        }
+    }
+}
+
+impl Drop for Module<'_> {
+    fn drop(&mut self) {
+        // SAFETY: types as in cuda.h; the handle came from cuModuleLoadData and is unloaded once.
+        let _ = unsafe {
+            self.gpu.call::<unsafe extern "C" fn(*mut c_void) -> c_int>("cuModuleUnload", |f| f(self.handle))
+        };
+    }
+}

@@ -1,0 +1,14 @@
+//! Proof on hardware: generated tests, recordings from a GPU, and their replay.
+//!
+//! [`generate`] walks the forms of the instruction set and writes [`Program`]s: PTX kernels that run many forms on the same
+//! operands, loaded from memory, one vector of operands per thread. A *recording* is what a GPU stored ([`record`]); a *replay*
+//! runs the very same PTX on Hostwarp and compares ([`replay`]). Nothing but the PTX text and the operands is shared.
+
+pub mod cuda;
+pub mod file;
+pub mod generate;
+pub mod ptxas;
+pub mod record;
+pub mod vectors;
+
+pub use generate::{Case, Program};

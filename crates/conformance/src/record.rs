@@ -1,0 +1,122 @@
+//! Recording: what a GPU does, from ptxas at -O0 (the reference), at -O3, and from the driver's own assembler.
+
+use crate::cuda::Gpu;
+use crate::file::{FORMAT, Finding, Header, Recorded, Recording};
+use crate::generate::{BLOCK, KERNEL, Program, programs};
+use crate::ptxas::Ptxas;
+use crate::vectors::{ALL, RAW, hash};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What came of recording an opcode.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The recording.
+    pub recording: Recording,
+    /// Where -O3 or the driver differ from it.
+    pub findings: Vec<Finding>,
+    /// Forms that could not be assembled or run, and why.
+    pub failed: Vec<(String, String)>,
+}
+
+/// Both cubins of a program, or ptxas's messages.
+type Assembled = (Result<Vec<u8>, String>, Result<Vec<u8>, String>);
+
+/// Records all forms of an opcode. `jobs` assemblers run at once.
+pub fn record(gpu: &Gpu, ptxas: &Ptxas, opcode: &str, date: &str, jobs: usize) -> Result<Outcome, String> {
+    let header = Header {
+        format: FORMAT,
+        opcode: opcode.into(),
+        gpu: gpu.name.clone(),
+        sm: gpu.sm,
+        driver: gpu.driver.clone(),
+        ptxas: ptxas.version.clone(),
+        level: "-O0".into(),
+        date: date.into(),
+    };
+    let programs = programs(opcode);
+    let assembled = assemble_all(ptxas, &programs, jobs);
+    let mut out =
+        Outcome { recording: Recording { header, cases: vec![] }, findings: vec![], failed: vec![] };
+    for (program, (o0, o3)) in programs.iter().zip(assembled) {
+        let reference = match o0.and_then(|image| run(gpu, &image, program)) {
+            Ok(r) => r,
+            Err(e) => {
+                out.failed.extend(program.cases.iter().map(|c| (c.text.clone(), e.clone())));
+                continue;
+            }
+        };
+        let width = program.cases[0].types[0].bits().div_ceil(8).max(1) as u8;
+        let width = if width < 4 && width == 1 { 4 } else { width };
+        for (k, case) in program.cases.iter().enumerate() {
+            let results = &reference[k * ALL..(k + 1) * ALL];
+            out.recording.cases.push(Recorded {
+                text: case.text.clone(),
+                width,
+                raw: results[..RAW].to_vec(),
+                hash: hash(results[RAW..].iter().copied()),
+            });
+        }
+        let others = [
+            ("ptxas -O3".to_string(), o3),
+            (format!("driver {}", gpu.driver), Ok(program.ptx.clone().into_bytes())),
+        ];
+        for (assembler, image) in others {
+            match image.and_then(|image| run(gpu, &image, program)) {
+                Ok(got) => compare(program, &assembler, &reference, &got, &mut out.findings),
+                Err(e) => out.failed.push((format!("{} ({assembler})", program.cases[0].text), e)),
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn assemble_all(ptxas: &Ptxas, programs: &[Program], jobs: usize) -> Vec<Assembled> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<Option<Assembled>>> = Mutex::new((0..programs.len()).map(|_| None).collect());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(p) = programs.get(i) else { return };
+                    let both = (ptxas.assemble(&p.ptx, 0), ptxas.assemble(&p.ptx, 3));
+                    done.lock().unwrap_or_else(|e| e.into_inner())[i] = Some(both);
+                }
+            });
+        }
+    });
+    let none = || (Err("not assembled".to_string()), Err("not assembled".to_string()));
+    done.into_inner().unwrap_or_else(|e| e.into_inner()).into_iter().map(|a| a.unwrap_or_else(none)).collect()
+}
+
+/// Runs a program: the results, `[case][vector]`.
+fn run(gpu: &Gpu, image: &[u8], program: &Program) -> Result<Vec<u64>, String> {
+    let module = gpu.load(image)?;
+    let input: Vec<u64> = program.inputs.concat();
+    let operands = gpu.memory((input.len() * 8).max(8))?;
+    operands.write(&input)?;
+    let count = program.cases.len() * ALL;
+    let results = gpu.memory(count * 8)?;
+    let grid = [ALL as u32 / BLOCK, 1, 1];
+    module.run(KERNEL, grid, [BLOCK, 1, 1], &[operands.address(), results.address()])?;
+    results.read(count)
+}
+
+fn compare(program: &Program, assembler: &str, reference: &[u64], got: &[u64], findings: &mut Vec<Finding>) {
+    for (k, case) in program.cases.iter().enumerate() {
+        let range = k * ALL..(k + 1) * ALL;
+        let differing: Vec<usize> =
+            (0..ALL).filter(|v| reference[range.clone()][*v] != got[range.clone()][*v]).collect();
+        if let Some(&v) = differing.first() {
+            findings.push(Finding {
+                text: case.text.clone(),
+                assembler: assembler.to_string(),
+                differing: differing.len(),
+                operands: program.inputs.iter().map(|o| o[v]).collect(),
+                reference: reference[range.clone()][v],
+                got: got[range][v],
+            });
+        }
+    }
+}
