@@ -2,7 +2,7 @@
 
 use crate::float::{operand, relu, rounding, saturate};
 use crate::{Cx, Ty};
-use hostwarp_ir::{FCmp, IntBin, IntCmp, Op, Round, Type, Value};
+use hostwarp_ir::{Elem, FCmp, IntBin, IntCmp, Op, Round, Type, Value};
 
 /// A float as an integer, rounded and clamped.
 pub(super) fn to_integer(cx: &mut Cx<'_>, to: Ty, from: Ty) -> Value {
@@ -36,17 +36,17 @@ pub(super) fn same(cx: &mut Cx<'_>, ty: Ty) -> Value {
     if cx.has(".ftz") {
         a = cx.b.inst(Op::Ftz, &[a], ty.arith());
     }
-    let d = match cx.get(".irnd") {
-        Some(m) => cx.b.inst(Op::FRound(rounding(Some(m))), &[a], ty.arith()),
-        None => a,
-    };
+    let mut d = a;
+    if let Some(m) = cx.get(".irnd") {
+        d = cx.b.inst(Op::FRound(rounding(Some(m))), &[a], ty.arith());
+    }
     if cx.has(".sat") {
         return saturate(cx, d);
     }
-    if ty != Ty::F64 {
+    if ty != Ty::F64 || cx.get(".irnd").is_some() {
         return d;
     }
-    // A NaN of f64 keeps its payload and is made quiet.
+    // A NaN of f64 keeps its payload and is made quiet, as every op does.
     let bits = cx.src("a");
     let quiet = cx.b.int_imm(IntBin::Or, bits, 1 << 51);
     unless_nan(cx, d, a, quiet)
@@ -70,21 +70,12 @@ pub(super) fn convert(cx: &mut Cx<'_>, to: Ty, from: Ty) -> Value {
         return saturate(cx, d);
     }
     d = bounded(cx, d);
-    match (to, from) {
-        (Ty::F32, Ty::F64) => {
-            let nan = narrowed_nan(cx);
-            unless_nan(cx, d, a, nan)
-        }
-        (Ty::F64, _) => {
-            let nan = cx.b.iconst(Type::I64, WIDENED_NAN);
-            unless_nan(cx, d, a, nan)
-        }
-        _ => d,
+    if (to, from) == (Ty::F32, Ty::F64) {
+        let nan = narrowed_nan(cx);
+        return unless_nan(cx, d, a, nan);
     }
+    d
 }
-
-/// The canonical NaN of f32 as f64.
-const WIDENED_NAN: u64 = 0x7fff_ffff_e000_0000;
 
 /// Whether `.ftz` flushes the source. Not on the way to f16: the assembler's code is the same with and without it.
 fn flushes_source(to: Ty, from: Ty) -> bool {
@@ -104,7 +95,7 @@ pub(super) fn pack(cx: &mut Cx<'_>, to: Ty) -> Value {
 fn bounded(cx: &mut Cx<'_>, mut v: Value) -> Value {
     if cx.has(".satfinite") {
         let ty = cx.b.ty(v);
-        let largest: u64 = if ty.elem == hostwarp_ir::Elem::F16 { 0x7bff } else { 0x7f7f };
+        let largest: u64 = if ty.elem == Elem::F16 { 0x7bff } else { 0x7f7f };
         let (high, low) = (cx.b.fconst(ty, largest), cx.b.fconst(ty, largest | 0x8000));
         let below = cx.b.inst(Op::FMin { nan: true }, &[v, high], ty);
         v = cx.b.inst(Op::FMax { nan: true }, &[below, low], ty);
@@ -116,7 +107,7 @@ fn bounded(cx: &mut Cx<'_>, mut v: Value) -> Value {
 /// bf16 as f32: the upper half of the bits, NaN and all; `.ftz` leaves the sign of a subnormal.
 fn shift_up(cx: &mut Cx<'_>) -> Value {
     let a = cx.src("a");
-    let wide = cx.b.zext(a, hostwarp_ir::Elem::I32);
+    let wide = cx.b.zext(a, Elem::I32);
     let bits = cx.b.int_imm(IntBin::Shl, wide, 16);
     if !cx.has(".ftz") {
         return bits;
@@ -157,10 +148,10 @@ fn flush_tiny(cx: &mut Cx<'_>, v: Value, d: Value, round: Round) -> Value {
 fn narrowed_nan(cx: &mut Cx<'_>) -> Value {
     let bits = cx.src("a");
     let payload = cx.b.int_imm(IntBin::ShrU, bits, 29);
-    let payload = cx.b.zext(payload, hostwarp_ir::Elem::I32);
+    let payload = cx.b.zext(payload, Elem::I32);
     let payload = cx.b.int_imm(IntBin::And, payload, 0x007f_ffff);
     let upper = cx.b.int_imm(IntBin::ShrU, bits, 32);
-    let upper = cx.b.zext(upper, hostwarp_ir::Elem::I32);
+    let upper = cx.b.zext(upper, Elem::I32);
     let sign = cx.b.int_imm(IntBin::And, upper, 0x8000_0000);
     let nan = cx.b.or(payload, sign);
     let nan = cx.b.int_imm(IntBin::Or, nan, 0x7fc0_0000);

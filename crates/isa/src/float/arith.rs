@@ -168,9 +168,6 @@ pub(crate) fn max(cx: &mut Cx<'_>) -> Outcome {
 
 fn choose(cx: &mut Cx<'_>, op: Op) -> Outcome {
     let ty = ty(cx);
-    if ty == Ty::F64 {
-        return choose_f64(cx, op);
-    }
     let (a, b) = (candidate(cx, "a", ty), candidate(cx, "b", ty));
     let mut d = cx.b.inst(op, &[a, b], ty.arith());
     if cx.given("c") {
@@ -202,20 +199,6 @@ fn xor_sign(cx: &mut Cx<'_>, chosen: Value, ty: Ty) -> Value {
     let bits = cx.b.to_bits(chosen, ints);
     let with_sign = cx.b.or(bits, signs);
     cx.b.select(is_nan, bits, with_sign)
-}
-
-/// f64 has NaN payloads: of two NaNs `b` is the result, made quiet, as the expansion for sm_90 does.
-fn choose_f64(cx: &mut Cx<'_>, op: Op) -> Outcome {
-    let (a, b) = (operand(cx, "a", Ty::F64), operand(cx, "b", Ty::F64));
-    let chosen = cx.b.inst(op, &[a, b], Type::F64);
-    let chosen = cx.b.to_bits(chosen, Type::I64);
-    let (a_nan, b_nan) = (cx.b.fcmp(FCmp::Nan, a, a), cx.b.fcmp(FCmp::Nan, b, b));
-    let both = cx.b.and(a_nan, b_nan);
-    let b = cx.src("b");
-    let quiet = cx.b.int_imm(IntBin::Or, b, 1 << 51);
-    let d = cx.b.select(both, quiet, chosen);
-    cx.set("d", d);
-    Ok(())
 }
 
 /// `neg`: on bits; a NaN of f64 keeps its payload, the others become canonical.
