@@ -11,14 +11,21 @@ mod matching;
 mod meaning;
 mod ty;
 
+pub mod arith;
+pub mod compare;
+pub mod control;
 pub mod cvt;
+pub mod data;
 pub mod float;
+pub mod logic;
+pub mod special;
 pub mod video;
 
 pub use form::{Form, Parsed, Since, since};
 pub use instances::{Instance, InstanceOperand, instances};
 pub use matching::{Env, Instr, Match, Misfit, Operand, OperandKind, resolve};
 pub use meaning::{Arg, Cx, Outcome, Profile};
+pub use special::{SpecialRegister, special};
 pub use ty::{Kind, Ty};
 
 use std::collections::HashMap;
@@ -54,7 +61,16 @@ impl std::fmt::Debug for Room {
 }
 
 /// Every room, in the order of the manual. Adding an instruction means adding its room here.
-pub static ROOMS: &[&[Room]] = &[float::ROOMS, cvt::ROOMS, video::ROOMS];
+pub static ROOMS: &[&[Room]] = &[
+    arith::ROOMS,
+    float::ROOMS,
+    compare::ROOMS,
+    logic::ROOMS,
+    data::ROOMS,
+    cvt::ROOMS,
+    control::ROOMS,
+    video::ROOMS,
+];
 
 /// A room with its forms read.
 pub struct Entry {

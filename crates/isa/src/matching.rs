@@ -416,7 +416,13 @@ fn fits(
             };
             return match (&op.kind, count) {
                 (OperandKind::Vector(es), n) if es.len() == n => {
-                    es.iter().try_for_each(|e| at_least(ty(i), e, slot.immediate))
+                    if slot.dest && es.iter().all(|e| e.kind == OperandKind::Sink) {
+                        return Err("must have at least one register".into());
+                    }
+                    es.iter().try_for_each(|e| match e.kind {
+                        OperandKind::Sink if slot.dest => Ok(()),
+                        _ => at_least(ty(i), e, slot.immediate),
+                    })
                 }
                 (OperandKind::Vector(es), n) => Err(format!("must have {n} elements, found {}", es.len())),
                 (_, 1) => at_least(ty(i), op, slot.immediate),
@@ -436,23 +442,12 @@ fn fits(
             };
             if ok { Ok(()) } else { Err(format!("has type {reg}, but {want} is wanted")) }
         }
-        OperandKind::Int if slot.immediate => {
-            if op.selector.is_some() {
-                Err("is a constant and takes no selector".into())
-            } else if want.is_float() && want.kind() != Kind::Packed {
-                Err(format!("is an integer constant, but {want} is wanted"))
-            } else {
-                Ok(())
-            }
+        OperandKind::Int | OperandKind::Float(_) if slot.immediate && op.selector.is_some() => {
+            Err("is a constant and takes no selector".into())
         }
-        OperandKind::Float(w) if slot.immediate && matches!(want, Ty::F32 | Ty::F64) => match w {
-            Some(w) if *w != want.bits() => Err(format!("is a {w}-bit float constant, but {want} is wanted")),
-            _ => Ok(()),
-        },
-        OperandKind::Int | OperandKind::Float(_) if slot.immediate => {
-            Err(format!("cannot be this constant: {want} is wanted"))
-        }
+        OperandKind::Int | OperandKind::Float(_) if slot.immediate => constant(want, &op.kind),
         OperandKind::Int | OperandKind::Float(_) => Err("must be a register, not a constant".into()),
+        OperandKind::Sink if slot.dest && want == Ty::Pred => Ok(()),
         OperandKind::Special(t) => {
             Err(format!("must be a plain register; copy the special register ({t}) with `mov` first"))
         }
@@ -482,9 +477,23 @@ fn at_least(want: Option<Ty>, op: &Operand<'_>, immediate: bool) -> Result<(), S
             Ok(())
         }
         OperandKind::Reg(reg) => Err(format!("has type {reg}, too narrow for {want}")),
-        OperandKind::Int if immediate && !want.is_float() => Ok(()),
-        OperandKind::Float(_) if immediate && want.is_float() => Ok(()),
-        OperandKind::Sink => Ok(()),
+        OperandKind::Int | OperandKind::Float(_) if immediate => constant(want, &op.kind),
         _ => Err(format!("must be a register of type {want} or wider")),
+    }
+}
+
+/// Integers go with integer types and bits; floats with `.f32` and `.f64`, converted if need be, and with bits of their own width (a
+/// decimal one has 64).
+fn constant(want: Ty, kind: &OperandKind<'_>) -> Result<(), String> {
+    match (kind, want) {
+        (OperandKind::Int, w) if w.is_float() && w.kind() != Kind::Packed => {
+            Err(format!("is an integer constant, but {want} is wanted"))
+        }
+        (OperandKind::Int, _) => Ok(()),
+        (OperandKind::Float(_), Ty::F32 | Ty::F64) => Ok(()),
+        (OperandKind::Float(width), _) if want.kind() == Kind::Bits && width.unwrap_or(64) == want.bits() => {
+            Ok(())
+        }
+        _ => Err(format!("cannot be this constant: {want} is wanted")),
     }
 }

@@ -1,0 +1,72 @@
+//! `add sub`
+//!
+//! Since PTX 1.0; the packed half-word forms of `add` since PTX 8.0, sm_90.
+
+use super::{integer_type, integers};
+use crate::float::arith as float;
+use crate::{Cx, Form, Outcome, Room, since};
+use hostwarp_ir::IntBin;
+
+const SETS: &[(&str, &str)] = &[(".type", ".u16 .u32 .u64 .s16 .s32 .s64")];
+const PACKED: &[(&str, &str)] = &[(".type", ".u16x2 .s16x2")];
+const SATURATED: &[(&str, &str)] = &[(".type", ".s32")];
+
+/// `add`
+pub const ADD: Room = Room {
+    opcodes: &["add"],
+    title: "a + b",
+    doc: "Integers wrap; `.sat` (`.s32` only) clamps to the range of the type instead. `.u16x2` and `.s16x2` add two half-words each. Floats \
+          round as the modifier says, to nearest even without one; `.ftz` flushes subnormal operands and results to zero of the same sign, \
+          `.sat` clamps to [0, 1] with NaN becoming +0.",
+    section: "9.7.1.1",
+    forms: &[
+        Form::new("add.type  d:.type, a:.type, b:.type", SETS, since(10, 10)),
+        Form::new("add.sat.type  d:.type, a:.type, b:.type", SATURATED, since(10, 10)),
+        Form::new("add.type  d:.type, a:.type!, b:.type!", PACKED, since(80, 90)),
+        float::ADD_F32,
+        float::ADD_F64,
+        float::ADD_F16,
+        float::ADD_BF16,
+        float::ADD_F32X2,
+        float::ADD_MIXED,
+    ],
+    rule: None,
+    meaning: |cx| integer(cx, IntBin::Add, IntBin::AddSatS, float::add),
+    notes: &["The packed half-word forms take registers only, no constants."],
+};
+
+/// `sub`
+pub const SUB: Room = Room {
+    opcodes: &["sub"],
+    title: "a − b",
+    doc: "Integers wrap; `.sat` (`.s32` only) clamps to the range of the type instead. Floats are as in `add`.",
+    section: "9.7.1.2",
+    forms: &[
+        Form::new("sub.type  d:.type, a:.type, b:.type", SETS, since(10, 10)),
+        Form::new("sub.sat.type  d:.type, a:.type, b:.type", SATURATED, since(10, 10)),
+        float::SUB_F32,
+        float::SUB_F64,
+        float::SUB_F16,
+        float::SUB_BF16,
+        float::SUB_F32X2,
+        float::SUB_MIXED,
+    ],
+    rule: None,
+    meaning: |cx| integer(cx, IntBin::Sub, IntBin::SubSatS, float::sub),
+    notes: &[],
+};
+
+/// Wraps or saturates; a float form goes to its own meaning.
+fn integer(
+    cx: &mut Cx<'_>,
+    wrapping: IntBin,
+    saturating: IntBin,
+    float: fn(&mut Cx<'_>) -> Outcome,
+) -> Outcome {
+    let Some(ty) = integer_type(cx) else { return float(cx) };
+    let [a, b] = integers(cx, ["a", "b"], ty);
+    let op = if cx.has(".sat") { saturating } else { wrapping };
+    let d = cx.b.int(op, a, b);
+    cx.set("d", d);
+    Ok(())
+}

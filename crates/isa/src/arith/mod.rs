@@ -1,0 +1,25 @@
+//! Addition, subtraction, multiplication, minimum, maximum, sign: one room per opcode, integers and floats together.
+//!
+//! The integer halves are here; the float halves (forms and meaning) are in [`crate::float`].
+
+pub mod add;
+pub mod minmax;
+pub mod mul;
+pub mod sign;
+
+use crate::{Cx, Room, Ty};
+use hostwarp_ir::Value;
+
+/// The rooms of this family.
+pub static ROOMS: &[Room] =
+    &[add::ADD, add::SUB, mul::MUL, mul::MAD, sign::ABS, sign::NEG, minmax::MIN, minmax::MAX];
+
+/// The integer type of the instruction; `None` in its float forms.
+fn integer_type(cx: &Cx<'_>) -> Option<Ty> {
+    cx.m.ty(".type").filter(|t| !t.is_float())
+}
+
+/// The operands called `names`, as integers of the type `ty` (two half-words if it is packed).
+fn integers<const N: usize>(cx: &mut Cx<'_>, names: [&str; N], ty: Ty) -> [Value; N] {
+    names.map(|n| cx.arith(n, ty))
+}

@@ -1,0 +1,153 @@
+//! `mov`
+//!
+//! Since PTX 1.0; `.b128` since PTX 8.3, sm_70.
+
+use crate::{Cx, Form, Instr, Kind, Match, Operand, OperandKind, Outcome, Room, Ty, since};
+use hostwarp_ir::{Elem, Type, Value};
+
+const TYPES: &str = ".pred .b16 .b32 .b64 .u16 .u32 .u64 .s16 .s32 .s64 .f32 .f64";
+const SETS: &[(&str, &str)] = &[(".type", TYPES)];
+const WIDE: &[(&str, &str)] = &[(".type", ".b128")];
+const VECTOR: &[(&str, &str)] =
+    &[(".vec", ".v2 .v4"), (".type", ".b16 .b32 .b64 .u16 .u32 .u64 .s16 .s32 .s64 .f32 .f64")];
+
+/// `mov`
+pub const ROOM: Room = Room {
+    opcodes: &["mov"],
+    title: "copy, take an address, pack or unpack",
+    doc: "The source is a register, a constant, a special register, or the name of a variable, whose address in its own state space it then is. With a \
+          `.b` type either side may be a vector in braces: the elements fill the value from the lowest bits up, all equally wide. `_` drops an \
+          element.",
+    section: "9.7.9.3",
+    forms: &[
+        Form::new("mov.type  d:any.type, {!}a:any.type", SETS, since(10, 10)),
+        Form::new("mov.type  d:any.type, a:any.type", WIDE, since(83, 70)),
+        Form::new("mov.vec.type  d:vec.type, a:vec.type", VECTOR, since(10, 10)),
+    ],
+    rule: Some(rule),
+    meaning,
+    notes: &[
+        "`mov.pred` also takes a complemented predicate and the constants 0 and 1; the manual's syntax shows neither.",
+        "`%tid %ntid %ctaid %nctaid` may be read with a 16-bit type, `%gridid` with a 32-bit one, as in the first PTX versions; all other special \
+         registers only in their own width.",
+    ],
+};
+
+fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
+    let Some(ty) = m.ty(".type") else { return Ok(()) };
+    let [d, a] = instr.operands else { return Ok(()) };
+    if m.get(".vec").is_some() {
+        return [d, a].into_iter().try_for_each(|side| match &side.kind {
+            OperandKind::Vector(es) => es.iter().try_for_each(|e| register(ty, e)),
+            _ => Ok(()),
+        });
+    }
+    if a.not && (ty != Ty::Pred || a.kind != OperandKind::Reg(Ty::Pred)) {
+        return Err("only a predicate register can be complemented".into());
+    }
+    match (&d.kind, &a.kind) {
+        (OperandKind::Vector(_), OperandKind::Vector(_)) => {
+            return Err("one side must be a single value; `mov.v2` and `mov.v4` copy vectors".into());
+        }
+        (OperandKind::Vector(es), _) if es.iter().all(|e| e.kind == OperandKind::Sink) => {
+            return Err("at least one element must be a register, to tell how wide they are".into());
+        }
+        (OperandKind::Reg(_), _) => register(ty, d)?,
+        (OperandKind::Vector(es), _) => elements(ty, es, true)?,
+        _ => return Err("the destination must be a register or a vector of registers".into()),
+    }
+    match &a.kind {
+        OperandKind::Reg(_) => register(ty, a),
+        OperandKind::Vector(es) => elements(ty, es, false),
+        OperandKind::Special(reg) => special(ty, *reg),
+        OperandKind::Int if ty.is_float() => Err(format!("{ty} wants a float constant")),
+        OperandKind::Float(width) => match (ty, width) {
+            (Ty::F32 | Ty::F64 | Ty::B64, None) | (Ty::F32 | Ty::F64, _) => Ok(()),
+            (_, Some(w)) if ty.kind() == Kind::Bits && ty.bits() == *w => Ok(()),
+            _ => Err(format!("a float constant does not go with {ty}")),
+        },
+        OperandKind::Int => Ok(()),
+        OperandKind::Name => match (ty.kind(), ty.bits()) {
+            (Kind::Bits | Kind::Unsigned | Kind::Signed, 32 | 64) => Ok(()),
+            _ => Err(format!("an address does not go with {ty}")),
+        },
+        OperandKind::Sink => Err("`_` is no source".into()),
+        OperandKind::Label => Err("the address of a label cannot be taken".into()),
+        _ => Err("the source must be a register, a constant, a name or a vector".into()),
+    }
+}
+
+/// A register that holds a value of this type; constants are fine as vector elements.
+fn register(ty: Ty, op: &Operand<'_>) -> Result<(), String> {
+    match op.kind {
+        OperandKind::Reg(reg) if !ty.accepts(reg) => {
+            Err(format!("a register of type {reg} does not go with {ty}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Elements that together are as wide as the type.
+fn elements(ty: Ty, es: &[Operand<'_>], dest: bool) -> Result<(), String> {
+    if ty.kind() != Kind::Bits {
+        return Err(format!("only `.b` types are packed and unpacked, not {ty}"));
+    }
+    if !matches!(es.len(), 1 | 2 | 4) {
+        return Err(format!("a vector has 2 or 4 elements, not {}", es.len()));
+    }
+    es.iter().try_for_each(|e| match e.kind {
+        OperandKind::Reg(Ty::Pred) => Err("a predicate is no element of a vector".to_string()),
+        OperandKind::Reg(reg) if reg.bits() * es.len() as u32 == ty.bits() => Ok(()),
+        OperandKind::Reg(reg) => Err(format!("{} elements of type {reg} are not as wide as {ty}", es.len())),
+        OperandKind::Sink if dest => Ok(()),
+        OperandKind::Int if !dest => Ok(()),
+        _ => Err("an element must be a register".into()),
+    })
+}
+
+/// The first PTX versions had 16-bit thread indices and a 32-bit grid number; ptxas still takes those widths.
+fn special(ty: Ty, reg: Ty) -> Result<(), String> {
+    let fits = match ty.kind() {
+        Kind::Float | Kind::Packed => false,
+        Kind::Pred => reg == Ty::Pred,
+        _ => reg != Ty::Pred && ty.bits() <= reg.bits() && ty.bits() * 2 >= reg.bits(),
+    };
+    if fits { Ok(()) } else { Err(format!("a special register of type {reg} does not go with {ty}")) }
+}
+
+fn meaning(cx: &mut Cx<'_>) -> Outcome {
+    let ty = cx.ty(".type");
+    let source = cx.elements("a");
+    if cx.get(".vec").is_some() {
+        cx.set_elements("d", source);
+        return Ok(());
+    }
+    let whole = pack(cx, &source, ty.container());
+    match cx.len("d") {
+        0 | 1 => cx.set("d", whole),
+        n => {
+            let parts = unpack(cx, whole, n);
+            cx.set_elements("d", parts);
+        }
+    }
+    Ok(())
+}
+
+/// One value from equally wide elements, the first in the lowest bits.
+fn pack(cx: &mut Cx<'_>, elements: &[Value], ty: Type) -> Value {
+    match elements {
+        [one] => *one,
+        many => {
+            let built = cx.b.build(many);
+            cx.b.bitcast(built, ty)
+        }
+    }
+}
+
+/// `n` equally wide elements, the first from the lowest bits.
+fn unpack(cx: &mut Cx<'_>, whole: Value, n: usize) -> Vec<Value> {
+    let bits = cx.b.ty(whole).bits() / n as u32;
+    let elem = Elem::int(bits).unwrap_or(Elem::I64);
+    let parts = cx.b.bitcast(whole, Type::new(elem, n as u8));
+    (0..n as u8).map(|i| cx.b.extract(parts, i)).collect()
+}

@@ -1,0 +1,103 @@
+//! `st`
+//!
+//! Since PTX 1.0.
+
+use super::{L1_EVICTION, L2_EVICTION, SCOPES, TYPES, VEC, access, access_rule};
+use crate::{Cx, Form, Outcome, Room, Since, since};
+use hostwarp_ir::{Op, Order};
+
+const SHARED: &str = ".global .shared .shared::cta .shared::cluster";
+const SETS: &[(&str, &str)] = &[
+    (".ss", ".global .local .param .param::func .shared .shared::cta .shared::cluster"),
+    (".cop", ".wb .cg .cs .wt"),
+    (".vec", VEC),
+    (".type", TYPES),
+];
+const STRONG: &[(&str, &str)] = &[
+    (".ss", SHARED),
+    (".vss", ".global .local .shared .shared::cta .shared::cluster"),
+    (".sem", ".relaxed .release"),
+    (".scope", SCOPES),
+    (".vec", VEC),
+    (".type", TYPES),
+];
+const HINTED: &[(&str, &str)] = &[
+    (".ss", ".global"),
+    (".cop", ".wb .cg .cs .wt"),
+    (".level1::eviction_priority", L1_EVICTION),
+    (".level2::eviction_priority", L2_EVICTION),
+    (".level::cache_hint", ".L2::cache_hint"),
+    (".sem", ".relaxed .release"),
+    (".scope", SCOPES),
+    (".vec", VEC),
+    (".type", TYPES),
+];
+const NEEDS: &[(&str, Since)] = &[
+    (".weak", since(60, 70)),
+    (".v8", since(88, 70)),
+    (".b128", since(83, 70)),
+    (".cluster", since(78, 90)),
+    (".shared::cta", since(78, 30)),
+    (".shared::cluster", since(78, 90)),
+    (".param::func", since(83, 10)),
+    (".wb", since(20, 20)),
+    (".cg", since(20, 20)),
+    (".cs", since(20, 20)),
+    (".wt", since(20, 20)),
+];
+
+/// `st`
+pub const ROOM: Room = Room {
+    opcodes: &["st"],
+    title: "store",
+    doc: "Without a state space the address is generic. The address must be a multiple of the size of the access, all elements of a vector together. Of \
+          a register wider than the type the low bits are stored. `.relaxed` and `.release` are ordered against the threads of their scope. \
+          Cache operators and hints change no value.",
+    section: "9.7.9.11",
+    forms: &[
+        Form::new("st{.weak}{.ss}{.cop}{.vec}.type  [a]:b64, b:vec.type", SETS, since(10, 10)).needs(NEEDS),
+        Form::new("st.volatile{.vss}{.vec}.type  [a]:b64, b:vec.type", STRONG, since(11, 10)).needs(NEEDS),
+        Form::new("st.sem.scope{.ss}{.vec}.type  [a]:b64, b:vec.type", STRONG, since(60, 70)).needs(NEEDS),
+        Form::new(
+            "st{.weak}{.ss}.level1::eviction_priority{.vec}.type  [a]:b64, b:vec.type",
+            HINTED,
+            since(74, 70),
+        )
+        .needs(NEEDS),
+        Form::new(
+            "st{.weak}{.ss}{.cop}{.level1::eviction_priority}.level::cache_hint{.vec}.type  [a]:b64, b:vec.type, cache-policy:b64",
+            HINTED,
+            since(74, 80),
+        )
+        .needs(NEEDS),
+        Form::new(
+            "st.sem.scope{.ss}.level1::eviction_priority{.vec}.type  [a]:b64, b:vec.type",
+            HINTED,
+            since(74, 70),
+        )
+        .needs(NEEDS),
+        Form::new(
+            "st.sem.scope{.ss}{.level1::eviction_priority}.level::cache_hint{.vec}.type  [a]:b64, b:vec.type, cache-policy:b64",
+            HINTED,
+            since(74, 80),
+        )
+        .needs(NEEDS),
+        Form::new("st.mmio.sem.sys{.ss}{.vec}.type  [a]:b64, b:vec.type", HINTED, since(82, 70)).needs(NEEDS),
+        Form::new(
+            "st{.weak}{.ss}{.level1::eviction_priority}{.level2::eviction_priority}.vec.type  [a]:b64, b:vec.type",
+            HINTED,
+            since(88, 100),
+        ),
+    ],
+    rule: Some(|m, _| access_rule(m)),
+    meaning,
+    notes: &["ptxas takes `.mmio` with `.release` as well as with `.relaxed`, which alone is in the manual."],
+};
+
+fn meaning(cx: &mut Cx<'_>) -> Outcome {
+    let (address, elements) = (cx.src("a"), cx.elements("b"));
+    let whole = cx.b.build(&elements);
+    let mem = access(cx, Order::Weak);
+    cx.b.effect(Op::Store(mem), &[address, whole], cx.guard);
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! `shl shr`
+//!
+//! Since PTX 1.0. The amount is a 32-bit number whatever is shifted.
+
+use crate::{Cx, Form, Outcome, Room, since};
+use hostwarp_ir::{Elem, IntBin};
+
+const LEFT: &[(&str, &str)] = &[(".type", ".b16 .b32 .b64")];
+const RIGHT: &[(&str, &str)] = &[(".type", ".b16 .b32 .b64 .u16 .u32 .u64 .s16 .s32 .s64")];
+
+/// `shl`
+pub const SHL: Room = Room {
+    opcodes: &["shl"],
+    title: "shift left, zeros come in",
+    doc: "An amount of the width or more gives 0; the amount is unsigned and 32 bits wide for every type.",
+    section: "9.7.8.8",
+    forms: &[Form::new("shl.type  d:.type, a:.type, b:u32", LEFT, since(10, 10))],
+    rule: None,
+    meaning: |cx| shift(cx, IntBin::Shl),
+    notes: &[],
+};
+
+/// `shr`
+pub const SHR: Room = Room {
+    opcodes: &["shr"],
+    title: "shift right, zeros or copies of the sign come in",
+    doc: "Signed types copy the sign, the others fill with zeros. An amount of the width or more leaves only what comes in; the amount is \
+          unsigned and 32 bits wide for every type.",
+    section: "9.7.8.9",
+    forms: &[Form::new("shr.type  d:.type, a:.type, b:u32", RIGHT, since(10, 10))],
+    rule: None,
+    meaning: |cx| {
+        let signed = cx.ty(".type").is_signed();
+        shift(cx, if signed { IntBin::ShrS } else { IntBin::ShrU })
+    },
+    notes: &[],
+};
+
+fn shift(cx: &mut Cx<'_>, op: IntBin) -> Outcome {
+    let (a, b) = (cx.src("a"), cx.src("b"));
+    let elem = cx.ty(".type").elem();
+    let amount = if elem == Elem::I16 {
+        // Cut to 16 bits only after everything too large has become "too large".
+        let clamped = cx.b.int_imm(IntBin::MinU, b, 16);
+        cx.b.zext(clamped, elem)
+    } else {
+        cx.b.zext(b, elem)
+    };
+    let amount = cx.name(amount, "amount");
+    let d = cx.b.int(op, a, amount);
+    cx.set("d", d);
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Special registers: what a thread can ask about itself, its CTA, the grid and the clock.
+
+use crate::{Since, Ty, since};
+use hostwarp_ir::{Axis, Builder, Elem, IntBin, Special, Type, Value};
+
+/// A special register, or one component of one (`%tid.x`).
+#[derive(Clone, Copy, Debug)]
+pub struct SpecialRegister {
+    /// Its name, with the percent sign and the component.
+    pub name: &'static str,
+    /// Its type.
+    pub ty: Ty,
+    /// Since when.
+    pub since: Since,
+    /// What it holds.
+    source: Source,
+}
+
+/// Where the value of a special register comes from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// The machine, as it is.
+    Machine(Special),
+    /// The low or high word of something wide.
+    Low(Special),
+    High(Special),
+    /// A number.
+    Constant(u64),
+    /// The bits of the lanes that compare so with one's own: equal, below, above.
+    Lanes {
+        equal: bool,
+        below: bool,
+        above: bool,
+    },
+}
+
+impl SpecialRegister {
+    /// Reads it: bits in the width of its type.
+    pub fn read(&self, b: &mut Builder) -> Value {
+        match self.source {
+            Source::Machine(s) => b.special(s),
+            Source::Low(s) => {
+                let wide = b.special(s);
+                b.zext(wide, Elem::I32)
+            }
+            Source::High(s) => {
+                let wide = b.special(s);
+                let high = b.int_imm(IntBin::ShrU, wide, 32);
+                b.zext(high, Elem::I32)
+            }
+            Source::Constant(bits) => b.iconst(self.ty.container(), bits),
+            Source::Lanes { equal, below, above } => {
+                let lane = b.special(Special::LaneId);
+                let one = b.iconst(Type::I32, 1);
+                let own = b.int(IntBin::Shl, one, lane);
+                let mut mask = b.iconst(Type::I32, 0);
+                let lower = b.int_imm(IntBin::Sub, own, 1);
+                if equal {
+                    mask = own;
+                }
+                if below {
+                    mask = b.or(mask, lower);
+                }
+                if above {
+                    let up_to_own = b.or(own, lower);
+                    let higher = b.not(up_to_own);
+                    mask = b.or(mask, higher);
+                }
+                mask
+            }
+        }
+    }
+}
+
+/// The special register of this name (`%laneid`, `%tid.x`), if it is one Hostwarp has.
+pub fn special(name: &str) -> Option<&'static SpecialRegister> {
+    ALL.iter().find(|r| r.name == name)
+}
+
+/// Every special register there is.
+pub fn specials() -> &'static [SpecialRegister] {
+    ALL
+}
+
+const fn word(name: &'static str, since: Since, s: Special) -> SpecialRegister {
+    SpecialRegister { name, ty: Ty::U32, since, source: Source::Machine(s) }
+}
+
+const fn wide(name: &'static str, since: Since, s: Special) -> SpecialRegister {
+    SpecialRegister { name, ty: Ty::U64, since, source: Source::Machine(s) }
+}
+
+const fn half(name: &'static str, since: Since, source: Source) -> SpecialRegister {
+    SpecialRegister { name, ty: Ty::U32, since, source }
+}
+
+const fn lanes(name: &'static str, equal: bool, below: bool, above: bool) -> SpecialRegister {
+    SpecialRegister { name, ty: Ty::U32, since: since(20, 20), source: Source::Lanes { equal, below, above } }
+}
+
+/// A fourth component exists and is always 0.
+const fn fourth(name: &'static str, bits: u64) -> SpecialRegister {
+    SpecialRegister { name, ty: Ty::U32, since: since(10, 10), source: Source::Constant(bits) }
+}
+
+const FIRST: Since = since(10, 10);
+
+static ALL: &[SpecialRegister] = &[
+    word("%tid.x", FIRST, Special::Tid(Axis::X)),
+    word("%tid.y", FIRST, Special::Tid(Axis::Y)),
+    word("%tid.z", FIRST, Special::Tid(Axis::Z)),
+    fourth("%tid.w", 0),
+    word("%ntid.x", FIRST, Special::Ntid(Axis::X)),
+    word("%ntid.y", FIRST, Special::Ntid(Axis::Y)),
+    word("%ntid.z", FIRST, Special::Ntid(Axis::Z)),
+    fourth("%ntid.w", 0),
+    word("%ctaid.x", FIRST, Special::Ctaid(Axis::X)),
+    word("%ctaid.y", FIRST, Special::Ctaid(Axis::Y)),
+    word("%ctaid.z", FIRST, Special::Ctaid(Axis::Z)),
+    fourth("%ctaid.w", 0),
+    word("%nctaid.x", FIRST, Special::Nctaid(Axis::X)),
+    word("%nctaid.y", FIRST, Special::Nctaid(Axis::Y)),
+    word("%nctaid.z", FIRST, Special::Nctaid(Axis::Z)),
+    fourth("%nctaid.w", 0),
+    word("%laneid", since(13, 10), Special::LaneId),
+    word("%warpid", since(13, 10), Special::WarpId),
+    word("%nwarpid", since(20, 20), Special::NWarpId),
+    lanes("%lanemask_eq", true, false, false),
+    lanes("%lanemask_le", true, true, false),
+    lanes("%lanemask_lt", false, true, false),
+    lanes("%lanemask_ge", true, false, true),
+    lanes("%lanemask_gt", false, false, true),
+    word("%smid", since(13, 10), Special::SmId),
+    word("%nsmid", since(20, 20), Special::NSmId),
+    wide("%gridid", since(10, 10), Special::GridId),
+    word("%clock", FIRST, Special::Clock),
+    half("%clock_hi", since(50, 20), Source::High(Special::Clock64)),
+    wide("%clock64", since(20, 20), Special::Clock64),
+    wide("%globaltimer", since(31, 30), Special::GlobalTimer),
+    half("%globaltimer_lo", since(31, 30), Source::Low(Special::GlobalTimer)),
+    half("%globaltimer_hi", since(31, 30), Source::High(Special::GlobalTimer)),
+    word("%dynamic_smem_size", since(41, 20), Special::DynamicSharedSize),
+    word("%total_smem_size", since(41, 20), Special::TotalSharedSize),
+];
