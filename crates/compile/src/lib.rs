@@ -1,1 +1,85 @@
 //! A PTX module to core IR: names, scopes, types, control flow, diagnostics.
+//!
+//! [`compile`] takes a parsed module and gives a checked [`Module`] with one IR function per kernel, and everything there is to say
+//! about it as [`Diagnostic`]s: many per run, each with a stable [`Code`] that has a page of explanation. It never panics and
+//! never stops at the first error, whatever the text.
+//!
+//! ```
+//! let parsed = hostwarp_syntax::parse(
+//!     ".version 8.8
+//!      .target sm_90
+//!      .address_size 64
+//!      .visible .entry k() {
+//!          .reg .b32 %r<4>;
+//!          vadd4.u32.u32.u32.sat %r1, %r2, %r3, %r0;
+//!      }",
+//! );
+//! let output = hostwarp_compile::compile(&parsed, &Default::default());
+//! assert!(output.diagnostics.is_empty());
+//! assert!(output.module.kernel("k").unwrap().function.is_ok());
+//! ```
+#![forbid(unsafe_code)]
+
+mod body;
+mod cache;
+mod check;
+mod diagnostic;
+mod emit;
+mod init;
+mod layout;
+mod misfit;
+mod module;
+mod near;
+mod opcodes;
+mod operand;
+mod scope;
+mod special;
+
+pub use diagnostic::{Code, Diagnostic, Example, Label, Page, Severity, Style, render, to_json};
+pub use module::{Data, Image, Kernel, Limits, Module, Param, Relocation, Symbol, Unusable};
+
+use hostwarp_isa::Profile;
+use hostwarp_syntax::Parsed;
+
+/// How to compile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Whose bits are wanted.
+    pub profile: Profile,
+    /// Only look for errors: no IR is built.
+    pub check_only: bool,
+    /// How many diagnostics are kept; the rest are counted.
+    pub max_diagnostics: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { profile: Profile::Isa, check_only: false, max_diagnostics: 200 }
+    }
+}
+
+/// What [`compile`] gives.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The module, as far as it is right.
+    pub module: Module,
+    /// What there is to say, in text order.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Output {
+    /// Whether the module is wrong.
+    pub fn has_errors(&self) -> bool {
+        check::has_errors(&self.diagnostics)
+    }
+}
+
+/// Checks a module and gives its kernels as IR.
+pub fn compile(parsed: &Parsed, options: &Options) -> Output {
+    let mut checker = check::Checker::new(&parsed.module, *options);
+    for error in &parsed.errors {
+        checker.report(error.into());
+    }
+    checker.module();
+    Output { module: checker.out, diagnostics: checker.sink.finish() }
+}

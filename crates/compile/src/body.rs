@@ -1,0 +1,382 @@
+//! The walk over a function's body: scopes, labels, instructions.
+
+use crate::Unusable;
+use crate::cache::Shape;
+use crate::check::{BodyResult, Checker};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::emit::Emit;
+use crate::layout::{Place, align_up, ir_space, space_text};
+use crate::operand::{Address, Base, Kind, Operand, Pool};
+use crate::scope::{Entity, Reg};
+use hostwarp_ir as ir;
+use hostwarp_isa::{Match, Ty};
+use hostwarp_syntax::{Block, Instruction, Name, Space, Span, Statement};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// What is known about the function whose body is walked.
+pub(crate) struct Body<'m> {
+    pub emit: Option<Emit>,
+    unsupported: Option<Unusable>,
+    labels: u32,
+    pool: Pool<'m>,
+    /// Where variables in shared and local memory are in this kernel.
+    places: FxHashMap<u32, u64>,
+    shared: u64,
+    shared_align: u64,
+    local: u64,
+}
+
+pub(crate) fn check<'m>(
+    c: &mut Checker<'m>,
+    block: Block<'m>,
+    name: &str,
+    is_entry: bool,
+    build: bool,
+) -> BodyResult {
+    let mut body = Body {
+        emit: build.then(|| Emit::new(name, c.options.profile, c.out.address_size)),
+        unsupported: None,
+        labels: 0,
+        pool: Pool::default(),
+        places: FxHashMap::default(),
+        shared: 0,
+        shared_align: 16,
+        local: 0,
+    };
+    _ = is_entry;
+    body.block(c, block);
+    let info = ir::KernelInfo {
+        param_bytes: 0,
+        shared_bytes: body.shared as u32,
+        local_bytes: align_up(body.local, 16) as u32,
+    };
+    const MOST_SHARED: u64 = 0xc000;
+    if body.shared > MOST_SHARED {
+        let text = format!(
+            "the static shared memory of `{name}` takes {} bytes; there are {MOST_SHARED}",
+            body.shared
+        );
+        let d = Diagnostic::new(Code::TooLarge, text, c.item_head())
+            .help("declare it `.extern .shared` without a bound and give its size at launch");
+        c.report(d);
+    }
+    let dynamic = align_up(body.shared, body.shared_align);
+    let function = match (body.unsupported, body.emit) {
+        (Some(unusable), _) => Err(unusable),
+        (None, None) => Err(Unusable::NotBuilt),
+        (None, Some(emit)) if c.sink.errors == 0 => Ok(emit.finish(dynamic)),
+        (None, Some(_)) => Err(Unusable::Invalid),
+    };
+    BodyResult { function, info }
+}
+
+impl<'m> Body<'m> {
+    fn block(&mut self, c: &mut Checker<'m>, block: Block<'m>) {
+        c.scopes.enter();
+        // Labels are seen in all of the block, before they stand too.
+        for statement in block.statements() {
+            match statement {
+                Statement::Label(label) => {
+                    let index = self.labels;
+                    self.labels += 1;
+                    c.define(label.name, Entity::Label(index));
+                }
+                Statement::CallTargets(t) | Statement::BranchTargets(t) => {
+                    if let Some(name) = t.label {
+                        c.define(name, Entity::Targets);
+                    }
+                }
+                Statement::CallPrototype(f) => {
+                    if let Some(name) = f.name() {
+                        c.define(name, Entity::Targets);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for statement in block.statements() {
+            match statement {
+                Statement::Declaration(d) => c.declaration(d, true),
+                Statement::Instruction(i) => self.instruction(c, i),
+                Statement::Label(label) => self.label(c, label.name),
+                Statement::Block(inner) => self.block(c, inner),
+                _ => {}
+            }
+        }
+        c.scopes.leave();
+    }
+
+    fn label(&mut self, c: &Checker<'m>, name: Name<'m>) {
+        let Some(emit) = &mut self.emit else { return };
+        if let Some(Entity::Label(index)) = c.scopes.lookup(name.text).map(|b| b.entity) {
+            emit.label(index);
+        }
+    }
+
+    fn instruction(&mut self, c: &mut Checker<'m>, instruction: Instruction<'m>) {
+        self.pool.clear();
+        c.branching = matches!(instruction.opcode(), "bra" | "brx");
+        let guard = match instruction.guard() {
+            None => None,
+            Some(guard) => match self.guard(c, guard.predicate) {
+                None => return self.abandon(),
+                Some(reg) => Some((reg, guard.negated)),
+            },
+        };
+        let list = instruction.operands();
+        let mut operands: SmallVec<[Operand<'m>; 6]> = SmallVec::new();
+        for expr in list {
+            operands.push(c.operand(expr, &mut self.pool));
+        }
+        if operands.iter().any(|o| matches!(o.kind, Kind::Error)) {
+            return match c.missing.take() {
+                Some(what) => self.give_up(c, instruction.span(), what),
+                None => self.abandon(),
+            };
+        }
+        let source = c.syntax.source();
+        let shape = c.cache.resolve(source, instruction, &operands, &self.pool, c.env);
+        let m = match &*shape {
+            Shape::Fits(m) => m,
+            Shape::Misfit(form, misfits) => {
+                let unsupported = c.misfits(instruction, &operands, &self.pool, *form, misfits);
+                return match unsupported {
+                    Some(what) => self.give_up(c, instruction.span(), what),
+                    None => self.abandon(),
+                };
+            }
+        };
+        if m.repeated.is_some() || m.parsed.form.undocumented {
+            self.warn(c, instruction, m);
+        }
+        if !self.places_fit(c, instruction, &operands, m) {
+            return self.abandon();
+        }
+        if let Some(emit) = &mut self.emit {
+            emit.builder().set_line(c.line(instruction.span()));
+            let frame = Frame { c, places: &self.places };
+            if let Err(what) = emit.instruction(&frame, m, &operands, &self.pool, guard) {
+                let text = format!("{what} is not supported yet");
+                let d = Diagnostic::new(Code::UnsupportedInstruction, text, instruction.span())
+                    .note("kernels that contain it cannot be launched; all others can");
+                c.report(d);
+                self.give_up(c, instruction.span(), what);
+            }
+        }
+    }
+
+    fn guard(&mut self, c: &mut Checker<'m>, predicate: hostwarp_syntax::Expr<'m>) -> Option<Reg> {
+        let operand = c.operand(predicate, &mut self.pool);
+        match operand.kind {
+            Kind::Reg(reg) if reg.ty == Ty::Pred && operand.selector.is_none() => Some(reg),
+            Kind::Error => None,
+            kind => {
+                let text = format!("`{}` cannot guard an instruction", predicate.text());
+                let d = Diagnostic::new(Code::BadGuard, text, operand.span);
+                let d = match kind {
+                    Kind::Reg(reg) => d.label(format!("this is `{}`; a guard is `.pred`", reg.ty)),
+                    _ => d.label("a guard is a register of type `.pred`"),
+                };
+                c.report(d.help("make a predicate with `setp`"));
+                None
+            }
+        }
+    }
+
+    /// Errors were reported: no IR.
+    fn abandon(&mut self) {
+        self.emit = None;
+    }
+
+    fn give_up(&mut self, c: &Checker<'m>, span: Span, what: String) {
+        self.emit = None;
+        if self.unsupported.is_none() {
+            self.unsupported = Some(Unusable::Unsupported { line: c.line(span), what });
+        }
+    }
+
+    fn warn(&mut self, c: &mut Checker<'m>, instruction: Instruction<'m>, m: &Match) {
+        if let Some(at) = m.repeated.and_then(|i| instruction.modifiers().nth(i)) {
+            let text = format!("`.{}` is written twice", at.text);
+            let d = Diagnostic::new(Code::RepeatedModifier, text, at.span)
+                .note("ptxas accepts this for `.sat` and `.relu`; the second one has no effect");
+            c.report(d);
+        }
+        if m.parsed.form.undocumented {
+            let text = format!("this form of `{}` is not in the manual", m.opcode);
+            let d = Diagnostic::new(Code::Undocumented, text, instruction.mnemonic_span());
+            let about = m.room.notes.iter().filter(|n| {
+                n.contains("not in the manual") && instruction.modifiers().any(|x| n.contains(x.text))
+            });
+            let d = about.fold(d, |d, n| d.note(*n));
+            c.report(d.note("ptxas accepts it, so it is accepted here"));
+        }
+    }
+
+    /// Checks what the form cannot: spaces of addresses, destinations, and that variables have a place.
+    fn places_fit(
+        &mut self,
+        c: &mut Checker<'m>,
+        instruction: Instruction<'m>,
+        operands: &[Operand<'m>],
+        m: &Match,
+    ) -> bool {
+        let mut addresses = 0;
+        let mut fine = true;
+        for (i, operand) in operands.iter().enumerate() {
+            match operand.kind {
+                Kind::Address(address) => {
+                    fine &= self.address_fits(c, operand.span, address, space_of(m, addresses));
+                    addresses += 1;
+                }
+                Kind::Variable { index, .. } => self.use_variable(c, index, operand.span),
+                Kind::Function(_) => {
+                    let what = "the address of a function".to_string();
+                    let text = "addresses of functions are not supported yet";
+                    c.report(Diagnostic::new(Code::UnsupportedFeature, text, operand.span));
+                    self.give_up(c, instruction.span(), what);
+                }
+                _ => {}
+            }
+            if m.parsed.operands.first().is_some_and(|o| o.dest) && i == 0 {
+                fine &= self.destination_fits(c, operand);
+            }
+        }
+        fine
+    }
+
+    fn destination_fits(&mut self, c: &mut Checker<'m>, operand: &Operand<'m>) -> bool {
+        let parts = match operand.kind {
+            Kind::Reg(_) | Kind::Sink => return true,
+            Kind::Vector(first, count) => self.pool.slice(first, count),
+            Kind::Pair(first) => self.pool.slice(first, 2),
+            _ => std::slice::from_ref(operand),
+        };
+        match parts.iter().find(|p| !matches!(p.kind, Kind::Reg(_) | Kind::Sink)) {
+            None => true,
+            Some(part) => {
+                let text = c.syntax.text(part.span);
+                let d = Diagnostic::new(Code::ReadOnly, format!("`{text}` cannot be written"), part.span);
+                let d = match part.kind {
+                    Kind::Special(_) => d.note("special registers are read-only"),
+                    _ => d.note("a result goes to a register"),
+                };
+                c.report(d);
+                false
+            }
+        }
+    }
+
+    fn address_fits(
+        &mut self,
+        c: &mut Checker<'m>,
+        span: Span,
+        address: Address,
+        space: Option<ir::Space>,
+    ) -> bool {
+        match address.base {
+            Base::Variable(index) => {
+                let var = c.variables[index as usize];
+                let own = ir_space(var.space);
+                let fits = match space {
+                    Some(space) => space == own,
+                    None => matches!(own, ir::Space::Global | ir::Space::Shared | ir::Space::Local),
+                };
+                if !fits {
+                    let d = Diagnostic::new(
+                        Code::SpaceMismatch,
+                        format!("`{}` is in `{}`", var.name, space_text(own)),
+                        span,
+                    );
+                    let d = match (space, own) {
+                        (Some(space), _) => {
+                            d.label(format!("the instruction is for `{}`", space_text(space)))
+                        }
+                        (None, own) => d.label(format!(
+                            "a generic address cannot be in `{0}`; write `{0}` on the instruction",
+                            space_text(own)
+                        )),
+                    };
+                    let d = match c.scopes.lookup(var.name) {
+                        Some(binding) => d.also(binding.span, "declared here"),
+                        None => d,
+                    };
+                    c.report(d);
+                    return false;
+                }
+                self.use_variable(c, index, span);
+                true
+            }
+            Base::Reg(reg) => {
+                let wide_space = matches!(space, None | Some(ir::Space::Global));
+                if reg.ty.bits() == 32 && c.out.address_size == 64 && wide_space {
+                    let text = "this address has 32 bits, those of the module have 64";
+                    let d = Diagnostic::new(Code::NarrowAddress, text, span)
+                        .note("it is zero-extended; ptxas refuses it for sm_90 and newer");
+                    c.report(d);
+                }
+                true
+            }
+            Base::Absolute => {
+                if space == Some(ir::Space::Local) {
+                    return true;
+                }
+                let d = Diagnostic::new(Code::BadAddress, "a constant is no address here", span)
+                    .note("ptxas takes constant addresses in `.local` only")
+                    .help("move the constant to a register first");
+                c.report(d);
+                false
+            }
+            Base::List => true,
+        }
+    }
+
+    /// Finds a place for a variable that has one per kernel.
+    fn use_variable(&mut self, c: &mut Checker<'m>, index: u32, span: Span) {
+        let var = c.variables[index as usize];
+        if let Some(what) = var.unsupported {
+            let d = Diagnostic::new(
+                Code::UnsupportedFeature,
+                format!("{what} are not supported yet: `{}`", var.name),
+                span,
+            );
+            c.report(d);
+            self.give_up(c, span, what.to_string());
+            return;
+        }
+        match var.place {
+            Place::PerKernel if !self.places.contains_key(&index) => {
+                let top = if var.space == Space::Shared { &mut self.shared } else { &mut self.local };
+                let offset = align_up(*top, var.align);
+                *top = offset.saturating_add(var.size).min(1 << 31);
+                self.places.insert(index, offset);
+            }
+            Place::Dynamic => self.shared_align = self.shared_align.max(var.align),
+            _ => {}
+        }
+    }
+}
+
+/// The space the instruction's `n`th address is in; nothing for generic ones.
+pub(crate) fn space_of(m: &Match, n: usize) -> Option<ir::Space> {
+    let mut spaces = m.mods.iter().flatten().filter_map(|text| {
+        Some(match text.split("::").next()?.split('[').next()? {
+            ".global" => ir::Space::Global,
+            ".shared" => ir::Space::Shared,
+            ".local" => ir::Space::Local,
+            ".const" => ir::Space::Const,
+            ".param" => ir::Space::Param,
+            _ => return None,
+        })
+    });
+    let first = spaces.next();
+    // Copies name the space of the destination, then that of the source.
+    if n == 0 { first } else { spaces.nth(n - 1).or(first) }
+}
+
+/// What emitting needs to know about variables.
+pub(crate) struct Frame<'a, 'm> {
+    pub c: &'a Checker<'m>,
+    pub places: &'a FxHashMap<u32, u64>,
+}

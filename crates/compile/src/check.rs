@@ -1,0 +1,493 @@
+//! The walk over a module: its head, its variables, its functions.
+
+use crate::cache::Cache;
+use crate::diagnostic::{Code, Diagnostic, Severity, Sink};
+use crate::layout::{Place, Variable, align_up, ir_space};
+use crate::module::{Limits, Param};
+use crate::scope::{Entity, Reg, Scopes};
+use crate::{Kernel, Module, Options, Unusable};
+use hostwarp_ir as ir;
+use hostwarp_isa::Env;
+use hostwarp_syntax::{
+    self as syntax, Declaration, Directive, DirectiveKind, Expr, ExprKind, LineIndex, Name, Space, Span,
+    Statement,
+};
+
+/// The newest PTX version known, major × 10 + minor.
+const NEWEST: u32 = 94;
+
+/// The targets there are, with the PTX version (major × 10 + minor) that brought each.
+const TARGETS: &[(u32, u32)] = &[
+    (10, 10),
+    (11, 10),
+    (12, 12),
+    (13, 12),
+    (20, 20),
+    (30, 30),
+    (32, 40),
+    (35, 31),
+    (37, 41),
+    (50, 40),
+    (52, 41),
+    (53, 42),
+    (60, 50),
+    (61, 50),
+    (62, 50),
+    (70, 60),
+    (72, 61),
+    (75, 63),
+    (80, 70),
+    (86, 71),
+    (87, 74),
+    (88, 90),
+    (89, 78),
+    (90, 78),
+    (100, 86),
+    (101, 86),
+    (103, 88),
+    (110, 90),
+    (120, 87),
+    (121, 88),
+];
+
+/// A function or kernel of the module.
+pub(crate) struct Callable {
+    pub defined: bool,
+}
+
+pub(crate) struct Checker<'m> {
+    pub syntax: &'m syntax::Module,
+    pub lines: LineIndex,
+    pub options: Options,
+    pub env: Env,
+    pub scopes: Scopes<'m>,
+    pub variables: Vec<Variable<'m>>,
+    pub callables: Vec<Callable>,
+    pub sink: Sink,
+    pub cache: Cache,
+    pub out: Module,
+    /// The item of the module that is being looked at.
+    pub item: Span,
+    pub next_declaration: u32,
+    /// The instruction that is being looked at goes to a label.
+    pub branching: bool,
+    /// An operand that is not supported yet, found in the instruction that is being looked at.
+    pub missing: Option<String>,
+}
+
+impl<'m> Checker<'m> {
+    pub fn new(syntax: &'m syntax::Module, options: Options) -> Self {
+        Checker {
+            syntax,
+            lines: syntax.line_index(),
+            sink: Sink::new(options.max_diagnostics),
+            options,
+            env: Env::NEWEST,
+            scopes: Scopes::default(),
+            variables: vec![],
+            callables: vec![],
+            cache: Cache::default(),
+            out: Module { address_size: 64, ..Module::default() },
+            item: Span::at(0),
+            next_declaration: 0,
+            branching: false,
+            missing: None,
+        }
+    }
+
+    pub fn report(&mut self, d: Diagnostic) {
+        self.sink.push(d);
+    }
+
+    /// The first line of the item that is being looked at.
+    pub fn item_head(&self) -> Span {
+        let end =
+            self.lines.line_span(self.syntax.source(), self.line(self.item)).map_or(self.item.end, |s| s.end);
+        Span::new(self.item.start, end.min(self.item.end).max(self.item.start))
+    }
+
+    pub fn line(&self, span: Span) -> u32 {
+        self.lines.line(span.start)
+    }
+
+    /// Defines a name in the innermost scope.
+    pub fn define(&mut self, name: Name<'m>, entity: Entity) {
+        if let Err(old) = self.scopes.define(name.text, entity, name.span) {
+            let code = Code::Duplicate;
+            let what = if matches!(entity, Entity::Label(_)) { "label" } else { "name" };
+            let d = Diagnostic::new(code, format!("the {what} `{}` is defined twice", name.text), name.span)
+                .label("defined again here")
+                .also(old.span, "first defined here");
+            self.report(d);
+        }
+    }
+
+    /// Defines a name whose declaration has an error, so that its uses are not reported too.
+    pub fn broken(&mut self, name: Name<'m>) {
+        _ = self.scopes.define(name.text, Entity::Broken, name.span);
+    }
+
+    pub fn module(&mut self) {
+        self.head();
+        let items = self.syntax.items();
+        for item in items {
+            self.item = item.span();
+            match item {
+                Statement::Declaration(d) => self.declaration(d, false),
+                Statement::Function(f) => self.function(f),
+                Statement::Directive(d) => self.directive(d),
+                // Sections hold debugging information; the others were reported by the parser.
+                _ => {}
+            }
+        }
+    }
+
+    fn head(&mut self) {
+        let start = self.syntax.items().next().map_or(Span::at(0), |item| {
+            let span = item.span();
+            Span::new(span.start, span.end.min(span.start + 1))
+        });
+        let mut version = None;
+        let mut target = None;
+        for item in self.syntax.items() {
+            let Statement::Directive(d) = item else { continue };
+            match d.kind() {
+                DirectiveKind::Version if version.is_none() => version = Some(d),
+                DirectiveKind::Target if target.is_none() => target = Some(d),
+                DirectiveKind::AddressSize => self.address_size(d),
+                _ => {}
+            }
+        }
+        match version {
+            Some(d) => self.version(d),
+            None => self.report(
+                Diagnostic::new(Code::MissingVersion, "the module has no `.version`", start)
+                    .help("begin it with a line such as `.version 8.8`"),
+            ),
+        }
+        match target {
+            Some(d) => self.target(d),
+            None => self.report(
+                Diagnostic::new(Code::MissingTarget, "the module has no `.target`", start)
+                    .help("write a line such as `.target sm_90` after `.version`"),
+            ),
+        }
+    }
+
+    fn version(&mut self, d: Directive<'m>) {
+        let Some(argument) = d.arguments().get(0) else { return };
+        let known = self.syntax.version().filter(|(major, minor)| {
+            *minor <= 9 && (10..=NEWEST).contains(&(major.saturating_mul(10) + minor))
+        });
+        let Some((major, minor)) = known else {
+            let text = format!("there is no PTX version {}", argument.text());
+            let help = format!("the newest known is {}.{}", NEWEST / 10, NEWEST % 10);
+            return self.report(Diagnostic::new(Code::BadVersion, text, argument.span()).help(help));
+        };
+        self.out.version = (major, minor);
+        self.env.ptx = (major * 10 + minor) as u16;
+    }
+
+    fn target(&mut self, d: Directive<'m>) {
+        const OPTIONS: &[&str] =
+            &["texmode_unified", "texmode_independent", "texmode_raw", "debug", "map_f64_to_f32"];
+        for argument in d.arguments() {
+            let Some(name) = argument.name() else { continue };
+            if OPTIONS.contains(&name) {
+                continue;
+            }
+            let number = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_"));
+            let plain = number.map(|n| n.trim_end_matches(['a', 'f']));
+            let sm = plain.and_then(|n| n.parse::<u32>().ok());
+            match sm.and_then(|sm| TARGETS.iter().find(|(t, _)| *t == sm)) {
+                None => {
+                    let d = Diagnostic::new(
+                        Code::BadTarget,
+                        format!("there is no target `{name}`"),
+                        argument.span(),
+                    );
+                    let all: Vec<String> = TARGETS.iter().map(|(t, _)| format!("sm_{t}")).collect();
+                    let near = crate::near::nearest(name, all.iter().map(String::as_str));
+                    self.report(match near {
+                        Some(near) => d.help(format!("did you mean `{near}`?")),
+                        None => d,
+                    });
+                }
+                Some((sm, since)) => {
+                    if self.out.version != (0, 0) && u32::from(self.env.ptx) < *since {
+                        let (major, minor) = self.out.version;
+                        let text = format!("`{name}` came with PTX {}.{}", since / 10, since % 10);
+                        let help = format!("this module says `.version {major}.{minor}`");
+                        self.report(Diagnostic::new(Code::BadTarget, text, argument.span()).note(help));
+                    }
+                    self.out.sm = *sm;
+                    self.env.sm = *sm as u16;
+                }
+            }
+        }
+    }
+
+    fn address_size(&mut self, d: Directive<'m>) {
+        let Some(argument) = d.arguments().get(0) else { return };
+        match argument.int() {
+            Some(bits @ (32 | 64)) => self.out.address_size = bits as u32,
+            _ => self.report(
+                Diagnostic::new(Code::BadAddressSize, "addresses have 32 or 64 bits", argument.span())
+                    .help("write `.address_size 64`"),
+            ),
+        }
+    }
+
+    fn directive(&mut self, d: Directive<'m>) {
+        if d.kind() == DirectiveKind::Alias {
+            let text = "`.alias` is not supported yet";
+            self.report(Diagnostic::new(Code::UnsupportedFeature, text, d.span()));
+        }
+    }
+
+    /// A variable declaration, in the module or in a body.
+    pub fn declaration(&mut self, d: Declaration<'m>, in_body: bool) {
+        let spec = self.spec(d.specifiers(), d.span());
+        for variable in d.variables().iter() {
+            let Some(name) = variable.name() else { continue };
+            match spec {
+                None => self.broken(name),
+                Some(spec) if matches!(spec.space, Space::Reg | Space::Sreg) => {
+                    if !in_body {
+                        let text = "registers belong to a function";
+                        let d = Diagnostic::new(Code::BadSpace, text, name.span)
+                            .help("move the declaration into the functions that use it");
+                        self.report(d);
+                        self.broken(name);
+                    } else if variable.dims().len() > 0 || variable.init().is_some() {
+                        let text = "a register is neither an array nor initialised";
+                        self.report(Diagnostic::new(Code::BadSpace, text, variable.span()));
+                        self.broken(name);
+                    } else {
+                        self.registers(name, spec, variable.count());
+                    }
+                }
+                Some(spec) => {
+                    if let Some(count) = variable.count() {
+                        let text = "only registers can be declared as a range";
+                        self.report(Diagnostic::new(Code::BadRegisterCount, text, count.span()));
+                    }
+                    self.variable(spec, variable, in_body);
+                }
+            }
+        }
+    }
+
+    fn registers(&mut self, name: Name<'m>, spec: crate::layout::Spec, count: Option<Expr<'m>>) {
+        let reg = Reg { declaration: self.next_declaration, index: 0, element: 0, ty: spec.ty };
+        self.next_declaration += 1;
+        let Some(count) = count else {
+            return self.define(name, Entity::Reg(reg, spec.vector));
+        };
+        let Some(n) = count.int().and_then(|n| u32::try_from(n).ok()) else {
+            let text = "a register range needs a number of registers";
+            let d = Diagnostic::new(Code::BadRegisterCount, text, count.span())
+                .help(format!("`{0}<4>` declares {0}0, {0}1, {0}2 and {0}3", name.text));
+            self.report(d);
+            return;
+        };
+        if let Err(old) = self.scopes.define_range(name.text, reg, spec.vector, n, name.span) {
+            let text = format!("the registers `{}<…>` are declared twice", name.text);
+            let d = Diagnostic::new(Code::Duplicate, text, name.span)
+                .label("declared again here")
+                .also(old, "first declared here");
+            self.report(d);
+        }
+    }
+
+    fn function(&mut self, f: syntax::Function<'m>) {
+        let errors = self.sink.errors;
+        if let Some(name) = f.name() {
+            self.define_function(f, name);
+        }
+        self.scopes.enter();
+        let params = self.params(f);
+        let Some(body) = f.body() else {
+            self.scopes.leave();
+            return;
+        };
+        let name = f.name().map_or("", |n| n.text);
+        let limits = self.limits(f);
+        let build = f.is_entry() && !self.options.check_only;
+        let mut result = crate::body::check(self, body, name, f.is_entry(), build);
+        self.scopes.leave();
+        if !f.is_entry() {
+            return;
+        }
+        result.info.param_bytes = params.last().map_or(0, |p| p.offset + p.size);
+        let function = match result.function {
+            _ if self.sink.errors > errors => Err(Unusable::Invalid),
+            Err(Unusable::NotBuilt) if !self.options.check_only => Err(Unusable::Invalid),
+            Ok(mut function) => {
+                function.info = result.info.clone();
+                Ok(function)
+            }
+            other => other,
+        };
+        let (start, end) = (f.span().start, f.span().end.saturating_sub(1));
+        self.out.kernels.push(Kernel {
+            name: name.to_string(),
+            params,
+            function,
+            limits,
+            info: result.info,
+            lines: (self.lines.line(start), self.lines.line(end)),
+        });
+    }
+
+    fn define_function(&mut self, f: syntax::Function<'m>, name: Name<'m>) {
+        let defined = f.body().is_some();
+        if let Some(Entity::Function(index)) = self.scopes.lookup(name.text).map(|b| b.entity) {
+            let old = &mut self.callables[index as usize];
+            // A declaration may stand before the definition, and any number of times.
+            if !(old.defined && defined) {
+                old.defined |= defined;
+                return;
+            }
+        }
+        let index = self.callables.len() as u32;
+        self.callables.push(Callable { defined });
+        self.define(name, Entity::Function(index));
+    }
+
+    /// Declares the parameters; those of a kernel are laid out and returned.
+    fn params(&mut self, f: syntax::Function<'m>) -> Vec<Param> {
+        let mut out = vec![];
+        let mut offset = 0;
+        for variable in f.returns().iter().chain(f.params().iter()) {
+            let Some(name) = variable.name() else { continue };
+            let Some(spec) = self.spec(variable.specifiers(), variable.span()) else {
+                self.broken(name);
+                continue;
+            };
+            match spec.space {
+                Space::Reg if !f.is_entry() => {
+                    self.registers(name, spec, None);
+                    continue;
+                }
+                Space::Param if spec.vector == 1 || !f.is_entry() => {}
+                _ => {
+                    let text = format!("the parameter `{}` must be a scalar or array in `.param`", name.text);
+                    self.report(Diagnostic::new(Code::BadSpace, text, name.span));
+                    self.broken(name);
+                    continue;
+                }
+            }
+            let Some((mut var, dims)) = self.measure(spec, variable) else {
+                self.broken(name);
+                continue;
+            };
+            if var.size == 0 && f.is_entry() {
+                let text = format!("the size of the parameter `{}` is not known", name.text);
+                self.report(Diagnostic::new(Code::BadDimension, text, variable.span()));
+            }
+            offset = align_up(offset, var.align);
+            var.place = Place::At(offset);
+            let pointer = variable.specifiers().pointer().map(|p| {
+                let align = p.align.and_then(|a| a.int()).unwrap_or(4) as u32;
+                (p.space.map(ir_space), align)
+            });
+            out.push(Param {
+                name: name.text.to_string(),
+                ty: var.ty,
+                align: var.align as u32,
+                size: var.size.min(u32::MAX as u64) as u32,
+                offset: offset.min(u32::MAX as u64) as u32,
+                array: !dims.is_empty(),
+                pointer,
+            });
+            offset = offset.saturating_add(var.size);
+            let index = self.variables.len() as u32;
+            self.variables.push(var);
+            if name.text != "_" {
+                self.define(name, Entity::Variable(index));
+            }
+        }
+        const MOST: u64 = 32764;
+        if f.is_entry() && offset > MOST {
+            let text = format!("the parameters take {offset} bytes; there are {MOST}");
+            let at = f.name().map_or(f.keyword_span(), |n| n.span);
+            self.report(Diagnostic::new(Code::TooLarge, text, at));
+        }
+        out
+    }
+
+    fn limits(&mut self, f: syntax::Function<'m>) -> Limits {
+        let mut limits = Limits::default();
+        for d in f.directives() {
+            let mut numbers = [1u32; 3];
+            let takes = match d.kind() {
+                DirectiveKind::MaxNTid | DirectiveKind::ReqNTid => 3,
+                DirectiveKind::MinNCtaPerSm | DirectiveKind::MaxNReg => 1,
+                _ => continue,
+            };
+            let given = d.arguments().len();
+            let all: Option<Vec<u32>> = d
+                .arguments()
+                .iter()
+                .map(|a| a.int().and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0))
+                .collect();
+            match all {
+                Some(all) if (1..=takes).contains(&given) => {
+                    numbers[..given].copy_from_slice(&all);
+                }
+                _ => {
+                    let text = format!("`{}` takes up to {takes} positive numbers", d.name().text);
+                    self.report(Diagnostic::new(Code::BadDirective, text, d.span()));
+                    continue;
+                }
+            }
+            match d.kind() {
+                DirectiveKind::MaxNTid => limits.max_cta = Some(numbers),
+                DirectiveKind::ReqNTid => limits.required_cta = Some(numbers),
+                DirectiveKind::MinNCtaPerSm => limits.min_ctas_per_sm = Some(numbers[0]),
+                _ => limits.max_registers = Some(numbers[0]),
+            }
+        }
+        limits
+    }
+
+    /// What an undefined name might have meant, as a help.
+    pub fn suggest(&self, d: Diagnostic, name: &str) -> Diagnostic {
+        if let Some((count, span)) = self.scopes.range_of(name) {
+            let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+            let text = format!("`{prefix}0` to `{prefix}{}` are declared here", count.saturating_sub(1));
+            return d.also(span, text);
+        }
+        let digits = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let (stem, number) = name.split_at(digits);
+        let special =
+            if name.starts_with('%') { crate::near::nearest(name, crate::special::names()) } else { None };
+        let plain = crate::near::nearest(name, self.scopes.names()).or(special);
+        let ranged = crate::near::nearest(stem, self.scopes.prefixes()).filter(|_| !number.is_empty());
+        match (plain, ranged) {
+            (Some(near), _) => d.help(format!("did you mean `{near}`?")),
+            (None, Some(near)) => d.help(format!("did you mean `{near}{number}`?")),
+            (None, None) => d,
+        }
+    }
+}
+
+/// What a function's body came to.
+pub(crate) struct BodyResult {
+    pub function: Result<ir::Function, Unusable>,
+    pub info: ir::KernelInfo,
+}
+
+/// Whether there is an error among these.
+pub(crate) fn has_errors(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().any(|d| d.severity == Severity::Error)
+}
+
+/// An expression that is a plain name.
+pub(crate) fn plain_name(expr: Expr<'_>) -> Option<&str> {
+    match expr.kind() {
+        ExprKind::Name(name) => Some(name),
+        _ => None,
+    }
+}

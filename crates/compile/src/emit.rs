@@ -1,0 +1,333 @@
+//! Instructions to core ops: operands become values, the room's meaning does the rest, results go back to registers.
+
+use crate::body::{Frame, space_of};
+use crate::init::float_or_int_bits;
+use crate::layout::{Place, ir_space};
+use crate::operand::{Address, Base, Kind, Operand, Pool};
+use crate::scope::Reg;
+use hostwarp_ir::{self as ir, Builder, Elem, Op, Special, Type, Value, Var};
+use hostwarp_isa::{Arg, Cx, Match, Profile, Ty, form::Class};
+use hostwarp_syntax::{Const, Space};
+use rustc_hash::FxHashMap;
+
+pub(crate) struct Emit {
+    b: Builder,
+    profile: Profile,
+    address_size: u32,
+    registers: FxHashMap<Reg, Var>,
+    labels: FxHashMap<u32, ir::Block>,
+    /// Constants that are offsets in dynamic shared memory until it is known where that begins.
+    dynamic: Vec<Value>,
+}
+
+impl Emit {
+    pub fn new(name: &str, profile: Profile, address_size: u32) -> Emit {
+        Emit {
+            b: Builder::new(name),
+            profile,
+            address_size,
+            registers: FxHashMap::default(),
+            labels: FxHashMap::default(),
+            dynamic: vec![],
+        }
+    }
+
+    pub fn builder(&mut self) -> &mut Builder {
+        &mut self.b
+    }
+
+    /// Control comes to a label.
+    pub fn label(&mut self, label: u32) {
+        let block = self.block_of(label);
+        self.b.jump(block);
+        self.b.switch_to(block);
+    }
+
+    fn block_of(&mut self, label: u32) -> ir::Block {
+        let b = &mut self.b;
+        *self.labels.entry(label).or_insert_with(|| b.new_block())
+    }
+
+    /// The function; dynamic shared memory begins at `dynamic`.
+    pub fn finish(mut self, dynamic: u64) -> ir::Function {
+        self.b.terminate(ir::Term::Exit);
+        if !self.dynamic.is_empty() {
+            self.dynamic.sort_unstable();
+            let insts = self.b.func().blocks.iter_mut().flat_map(|b| &mut b.insts);
+            for inst in insts {
+                if let (Op::Const(bits), Some(result)) = (&mut inst.op, inst.result)
+                    && self.dynamic.binary_search(&result).is_ok()
+                {
+                    *bits = bits.wrapping_add(dynamic) & 0xffff_ffff;
+                }
+            }
+        }
+        self.b.finish()
+    }
+
+    pub fn register(&mut self, reg: Reg) -> Var {
+        let b = &mut self.b;
+        *self.registers.entry(reg).or_insert_with(|| b.new_var(reg.ty.container()))
+    }
+
+    pub fn read(&mut self, reg: Reg) -> Value {
+        let var = self.register(reg);
+        self.b.get(var)
+    }
+
+    /// One instruction. The error says what is not supported yet.
+    pub fn instruction(
+        &mut self,
+        frame: &Frame<'_, '_>,
+        m: &Match,
+        operands: &[Operand<'_>],
+        pool: &Pool<'_>,
+        guard: Option<(Reg, bool)>,
+    ) -> Result<(), String> {
+        let guard = guard.map(|(reg, negated)| {
+            let p = self.read(reg);
+            if negated { self.b.not(p) } else { p }
+        });
+        let places = m.parsed.operands.len();
+        let mut args = Vec::with_capacity(places);
+        let (mut selectors, mut negated, mut lens) = (vec![], vec![], vec![]);
+        let mut addresses = 0;
+        for slot in 0..places {
+            let operand = operand_at(m, operands, pool, slot);
+            selectors.push(operand.and_then(|o| o.selector));
+            negated.push(operand.is_some_and(|o| o.neg));
+            lens.push(match operand.map(|o| o.kind) {
+                None => 0,
+                Some(Kind::Vector(_, count)) => count as usize,
+                Some(_) => 1,
+            });
+            let arg = match operand {
+                None => Arg::None,
+                Some(_) if m.parsed.operands[slot].dest => Arg::None,
+                Some(Operand { kind: Kind::Address(address), .. }) => {
+                    let space = space_of(m, addresses);
+                    addresses += 1;
+                    Arg::Address(self.address(frame, *address, space)?)
+                }
+                Some(operand) => self.source(frame, m, operand, pool, slot)?,
+            };
+            args.push(arg);
+        }
+        let mut cx = Cx {
+            b: &mut self.b,
+            m,
+            args,
+            selectors,
+            negated,
+            lens,
+            guard,
+            profile: self.profile,
+            caller: None,
+            results: vec![],
+        };
+        (m.room.meaning)(&mut cx)?;
+        let results = cx.results;
+        for (slot, values) in results {
+            let Some(operand) = operand_at(m, operands, pool, slot) else { continue };
+            let targets = match operand.kind {
+                Kind::Vector(first, count) => pool.slice(first, count),
+                _ => std::slice::from_ref(operand),
+            };
+            let signed = m.operand_ty(slot).is_some_and(Ty::is_signed);
+            for (target, value) in targets.iter().zip(values) {
+                if let Kind::Reg(reg) = target.kind {
+                    self.write(reg, value, signed, guard)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Assigns a register where the guard holds.
+    fn write(&mut self, reg: Reg, value: Value, signed: bool, guard: Option<Value>) -> Result<(), String> {
+        let var = self.register(reg);
+        let value = self.fit(value, reg.ty.container(), signed)?;
+        let value = match guard {
+            None => value,
+            Some(guard) => {
+                let old = self.b.get(var);
+                self.b.select(guard, value, old)
+            }
+        };
+        self.b.set(var, value);
+        Ok(())
+    }
+
+    fn source(
+        &mut self,
+        frame: &Frame<'_, '_>,
+        m: &Match,
+        operand: &Operand<'_>,
+        pool: &Pool<'_>,
+        slot: usize,
+    ) -> Result<Arg, String> {
+        let want = m.operand_ty(slot);
+        let own_width = matches!(m.parsed.operands[slot].class, Class::Any(_));
+        match operand.kind {
+            Kind::Label(label) => Ok(Arg::Label(self.block_of(label))),
+            Kind::Vector(first, count) if own_width => {
+                // The parts of a packed value: registers in their own width, constants in their share of the whole.
+                let share = want.map_or(32, |t| t.bits() / count.max(1));
+                let share = [Ty::B8, Ty::B16, Ty::B32, Ty::B64].into_iter().find(|t| t.bits() == share);
+                let parts = pool.slice(first, count).iter().map(|part| match part.kind {
+                    Kind::Const(_) => self.scalar(frame, part, share),
+                    _ => self.scalar(frame, part, None),
+                });
+                Ok(Arg::Vector(parts.collect::<Result<_, _>>()?))
+            }
+            Kind::Vector(first, count) => {
+                let parts = pool.slice(first, count);
+                let values = parts.iter().map(|part| self.scalar(frame, part, want));
+                Ok(Arg::Vector(values.collect::<Result<_, _>>()?))
+            }
+            _ => Ok(Arg::Value(self.scalar(frame, operand, want)?)),
+        }
+    }
+
+    /// The bits of a scalar operand, in the width of `want` if that is given.
+    fn scalar(
+        &mut self,
+        frame: &Frame<'_, '_>,
+        operand: &Operand<'_>,
+        want: Option<Ty>,
+    ) -> Result<Value, String> {
+        let value = match operand.kind {
+            Kind::Reg(reg) => self.read(reg),
+            Kind::Special(special) => special.read(&mut self.b),
+            Kind::Const(value) => return self.constant(value, want.unwrap_or(Ty::B32)),
+            Kind::Variable { index, offset } => self.address(
+                frame,
+                Address { base: Base::Variable(index), offset },
+                Some(own_space(frame, index)),
+            )?,
+            _ => return Err("such an operand".into()),
+        };
+        let value = match want {
+            Some(want) => self.fit(value, want.container(), false)?,
+            None => value,
+        };
+        Ok(if operand.not { self.b.not(value) } else { value })
+    }
+
+    fn constant(&mut self, value: Const, want: Ty) -> Result<Value, String> {
+        let ty = want.container();
+        if want == Ty::Pred {
+            let bit = u64::from(value.int_bits().unwrap_or(0) != 0);
+            return Ok(self.b.iconst(ty, bit));
+        }
+        // Where bits are wanted a float gives its own.
+        let as_float = if want.bits() == 64 { Ty::F64 } else { Ty::F32 };
+        let bits = float_or_int_bits(value, want).or_else(|| float_or_int_bits(value, as_float));
+        let Some(bits) = bits.or(value.int_bits()) else { return Err("such a constant".into()) };
+        if ty == Type::I64X2 {
+            let (low, high) = (self.b.iconst(Type::I64, bits), ((bits as i64) >> 63) as u64);
+            let high = self.b.iconst(Type::I64, high);
+            return Ok(self.b.build(&[low, high]));
+        }
+        Ok(self.b.iconst(ty, bits))
+    }
+
+    /// The value of an address in `space` (generic if that is nothing).
+    fn address(
+        &mut self,
+        frame: &Frame<'_, '_>,
+        address: Address,
+        space: Option<ir::Space>,
+    ) -> Result<Value, String> {
+        let Address { base, offset } = address;
+        match base {
+            Base::Reg(reg) => {
+                let value = self.read(reg);
+                if offset == 0 {
+                    return Ok(value);
+                }
+                let offset = self.b.const_like(value, offset as u64);
+                Ok(self.b.add(value, offset))
+            }
+            Base::Absolute => Ok(self.b.iconst(Type::I64, offset as u64)),
+            Base::List => Err("an address with several parts".into()),
+            Base::Variable(index) => {
+                let var = frame.c.variables[index as usize];
+                let at = match var.place {
+                    Place::At(at) => at,
+                    Place::PerKernel => frame.places.get(&index).copied().unwrap_or(0),
+                    Place::Dynamic => 0,
+                    Place::Elsewhere => return Err("a variable of another module".into()),
+                };
+                let at = at.wrapping_add(offset as u64);
+                if matches!(var.space, Space::Global | Space::Tex) {
+                    let globals = self.b.special(Special::GlobalsBase);
+                    let at = self.b.iconst(Type::I64, at);
+                    let address = self.b.add(globals, at);
+                    let narrow = self.address_size == 32;
+                    return Ok(if narrow { self.b.zext(address, Elem::I32) } else { address });
+                }
+                let value = self.b.iconst(Type::I32, at);
+                if var.place == Place::Dynamic {
+                    self.dynamic.push(value);
+                }
+                if space.is_some() {
+                    return Ok(value);
+                }
+                let wide = self.b.zext(value, Elem::I64);
+                let window = self.b.iconst(Type::I64, ir_space(var.space).window());
+                Ok(self.b.add(wide, window))
+            }
+        }
+    }
+
+    /// The same bits in another width: cut, or extended.
+    fn fit(&mut self, v: Value, to: Type, signed: bool) -> Result<Value, String> {
+        let b = &mut self.b;
+        let from = b.ty(v);
+        if from == to {
+            return Ok(v);
+        }
+        if from.is_float() {
+            let bits = b.to_bits(v, Ty::B32.container());
+            return self.fit(bits, to, signed);
+        }
+        if from.bits() == to.bits() && to.elem != Elem::I1 {
+            return Ok(b.bitcast(v, to));
+        }
+        match (from.count, to.count) {
+            (1, 1) => Ok(b.ext(v, to.elem, signed)),
+            (1, 2) if to == Type::I64X2 => {
+                let low = b.ext(v, Elem::I64, signed);
+                let high = match signed {
+                    true => b.int_imm(ir::IntBin::ShrS, low, 63),
+                    false => b.iconst(Type::I64, 0),
+                };
+                Ok(b.build(&[low, high]))
+            }
+            (2, 1) if from == Type::I64X2 => {
+                let low = b.extract(v, 0);
+                Ok(b.ext(low, to.elem, signed))
+            }
+            _ => Err(format!("a {from} where {to} is wanted")),
+        }
+    }
+}
+
+fn own_space(frame: &Frame<'_, '_>, index: u32) -> ir::Space {
+    ir_space(frame.c.variables[index as usize].space)
+}
+
+/// What stands in an operand place; of a pair, its half.
+fn operand_at<'a, 'm>(
+    m: &Match,
+    operands: &'a [Operand<'m>],
+    pool: &'a Pool<'m>,
+    slot: usize,
+) -> Option<&'a Operand<'m>> {
+    let operand = operands.get(m.operands.get(slot).copied()??)?;
+    match operand.kind {
+        Kind::Pair(first) => pool.slice(first, 2).get(usize::from(m.parsed.operands[slot].pair)),
+        _ => Some(operand),
+    }
+}

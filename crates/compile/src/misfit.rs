@@ -1,0 +1,216 @@
+//! Why an instruction has no form, said with the text in view.
+
+use crate::check::Checker;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::opcodes;
+use crate::operand::{Kind, Operand, Pool};
+use hostwarp_isa::{self as isa, Misfit, form};
+use hostwarp_syntax::{Instruction, Span};
+
+impl<'m> Checker<'m> {
+    /// Reports an instruction that no form fits. Gives what is unsupported, if that is all there is to it.
+    pub fn misfits(
+        &mut self,
+        instruction: Instruction<'m>,
+        operands: &[Operand<'m>],
+        pool: &Pool<'m>,
+        form: Option<&'static form::Parsed>,
+        misfits: &[Misfit],
+    ) -> Option<String> {
+        let opcode = instruction.opcode();
+        let mods: Vec<(&'m str, Span)> =
+            instruction.modifiers().map(|m| (self.syntax.text(m.span), m.span)).collect();
+        let whole = instruction.mnemonic_span();
+        let mut unsupported = None;
+        for misfit in misfits {
+            let modifier = |i: usize| mods.get(i).copied().unwrap_or(("", whole));
+            let d = match misfit {
+                Misfit::UnknownOpcode { near } => {
+                    if opcodes::exists(opcode) {
+                        let what = format!("the instruction `{opcode}`");
+                        self.report(
+                            Diagnostic::new(
+                                Code::UnsupportedInstruction,
+                                format!("{what} is not supported yet"),
+                                whole,
+                            )
+                            .note("kernels that contain it cannot be launched; all others can"),
+                        );
+                        unsupported = Some(what);
+                        continue;
+                    }
+                    let text = format!("there is no instruction `{opcode}`");
+                    let d = Diagnostic::new(Code::UnknownOpcode, text, instruction.opcode_span());
+                    match near.first().copied().or_else(|| opcodes::nearest(opcode)) {
+                        Some(near) => d.help(format!("did you mean `{near}`?")),
+                        None => d,
+                    }
+                }
+                Misfit::UnknownModifier { index, near } => {
+                    let (text, at) = modifier(*index);
+                    let d = Diagnostic::new(
+                        Code::UnknownModifier,
+                        format!("`{opcode}` has no modifier `{text}`"),
+                        at,
+                    );
+                    let near: Vec<String> = near.iter().map(|n| format!("`{n}`")).collect();
+                    if near.is_empty() { d } else { d.help(format!("did you mean {}?", near.join(" or "))) }
+                }
+                Misfit::Conflict { index, with } => {
+                    let ((a, at), (b, other)) = (modifier(*index), modifier(*with));
+                    Diagnostic::new(
+                        Code::ModifierConflict,
+                        format!("`{a}` cannot be combined with `{b}` on `{opcode}`"),
+                        at,
+                    )
+                    .label("remove this one")
+                    .also(other, "or this one")
+                }
+                Misfit::NotHere { index } => {
+                    let (text, at) = modifier(*index);
+                    Diagnostic::new(
+                        Code::ModifierNotHere,
+                        format!("`{text}` has no place in this form of `{opcode}`"),
+                        at,
+                    )
+                }
+                Misfit::Repeated { index } => {
+                    let (text, at) = modifier(*index);
+                    Diagnostic::new(
+                        Code::ModifierRepeated,
+                        format!("`{opcode}` takes no further `{text}`"),
+                        at,
+                    )
+                    .label("one too many")
+                }
+                Misfit::Missing { name, members } => {
+                    let end = Span::new(whole.start, whole.end);
+                    let d = if members.len() == 1 {
+                        let text = format!("`{opcode}` needs the modifier `{}` here", members[0]);
+                        Diagnostic::new(Code::ModifierMissing, text, end)
+                    } else {
+                        let text = format!("`{opcode}` needs a modifier for `{name}` here");
+                        Diagnostic::new(Code::ModifierMissing, text, end)
+                            .help(format!("`{name}` is one of {}", shown_members(members)))
+                    };
+                    self.room_notes(opcode, d, &["required"])
+                }
+                Misfit::OperandCount { least, most, got } => {
+                    let want = match (least, most) {
+                        (a, b) if a == b => format!("{a} operand{}", if *a == 1 { "" } else { "s" }),
+                        (a, b) => format!("{a} to {b} operands"),
+                    };
+                    let at = match operands.get(*most) {
+                        Some(first) => first.span.to(operands.last().map_or(first.span, |o| o.span)),
+                        None => instruction.span(),
+                    };
+                    let text = format!("this form of `{opcode}` takes {want}, not {got}");
+                    Diagnostic::new(Code::OperandCount, text, at)
+                }
+                Misfit::Operand { index, why } => {
+                    let operand = operands.get(*index);
+                    let at = operand.map_or(instruction.span(), |o| o.span);
+                    let name = operand.map_or("", |o| self.syntax.text(o.span));
+                    let d = Diagnostic::new(Code::BadOperand, format!("`{name}` {why}"), at);
+                    let d = self.declared_here(d, operand);
+                    let selector = selectors(operand, pool);
+                    self.room_notes(opcode, d, &selector)
+                }
+                Misfit::Version { index, since } => {
+                    let (what, at) = subject(opcode, index.map(modifier), whole);
+                    let (major, minor) = (since.ptx / 10, since.ptx % 10);
+                    let text = format!("{what} came with PTX {major}.{minor}");
+                    let (have, least) = (self.out.version, format!("`.version {major}.{minor}`"));
+                    Diagnostic::new(Code::NeedsVersion, text, at)
+                        .note(format!("this module says `.version {}.{}`", have.0, have.1))
+                        .help(format!("write {least} or newer at the beginning of the module"))
+                }
+                Misfit::Target { index, since } => {
+                    let (what, at) = subject(opcode, index.map(modifier), whole);
+                    let text = format!("{what} needs `sm_{}` or newer", since.sm);
+                    Diagnostic::new(Code::NeedsTarget, text, at)
+                        .note(format!("this module says `.target sm_{}`", self.out.sm))
+                        .help(format!("write `.target sm_{}`", since.sm))
+                }
+                Misfit::Rule(why) => {
+                    let text = format!("this `{opcode}` is not allowed: {why}");
+                    Diagnostic::new(Code::BrokenRule, text, instruction.span())
+                }
+            };
+            let d = match form.filter(|_| wants_form(misfit)) {
+                Some(form) => d.note(nearest_form(opcode, form)),
+                None => d,
+            };
+            self.report(d);
+        }
+        unsupported
+    }
+
+    /// Where the register in an operand was declared.
+    fn declared_here(&self, d: Diagnostic, operand: Option<&Operand<'m>>) -> Diagnostic {
+        let Some(Operand { kind: Kind::Reg(reg), span, .. }) = operand else { return d };
+        let text = self.syntax.text(*span);
+        let name = text.trim_start_matches(['-', '!']).split('.').next().unwrap_or("");
+        match self.scopes.lookup(name) {
+            Some(binding) => d.also(binding.span, format!("declared as `{}` here", reg.ty)),
+            None => d,
+        }
+    }
+
+    /// With the room's notes that mention one of these.
+    fn room_notes(&self, opcode: &str, d: Diagnostic, about: &[&str]) -> Diagnostic {
+        let Some((entry, _)) = isa::find(opcode) else { return d };
+        let notes = entry.room.notes.iter().filter(|n| about.iter().any(|a| n.contains(a)));
+        notes.fold(d, |d, n| d.note(*n))
+    }
+}
+
+/// The selectors in an operand.
+fn selectors<'m>(operand: Option<&Operand<'m>>, pool: &Pool<'m>) -> Vec<&'m str> {
+    let Some(operand) = operand else { return vec![] };
+    match operand.kind {
+        Kind::Pair(first) => pool.slice(first, 2).iter().filter_map(|o| o.selector).collect(),
+        _ => operand.selector.into_iter().collect(),
+    }
+}
+
+fn subject(opcode: &str, modifier: Option<(&str, Span)>, whole: Span) -> (String, Span) {
+    match modifier {
+        Some((text, at)) => (format!("`{text}` on `{opcode}`"), at),
+        None => (format!("this form of `{opcode}`"), whole),
+    }
+}
+
+fn wants_form(misfit: &Misfit) -> bool {
+    !matches!(
+        misfit,
+        Misfit::UnknownOpcode { .. } | Misfit::Version { .. } | Misfit::Target { .. } | Misfit::Rule(_)
+    )
+}
+
+fn nearest_form(opcode: &str, form: &form::Parsed) -> String {
+    let shown = form.shown();
+    let (head, tail) = shown.split_once(char::is_whitespace).unwrap_or((&shown, ""));
+    let modifiers = &head[head.find(['.', '{']).unwrap_or(head.len())..];
+    let operands: Vec<&str> = tail.split_whitespace().collect();
+    let mut text = format!("the nearest form is `{opcode}{modifiers} {}`", operands.join(" "));
+    let sets: Vec<String> = form
+        .mods
+        .iter()
+        .filter(|m| m.members != [m.name])
+        .map(|m| format!("`{}` one of {}", m.name, shown_members(m.members)))
+        .collect();
+    if !sets.is_empty() {
+        let mut unique = sets.clone();
+        unique.dedup();
+        text.push_str(&format!(", with {}", unique.join(", ")));
+    }
+    text
+}
+
+fn shown_members(members: &[&str]) -> String {
+    match members {
+        [first, .., last] if members.len() > 16 => format!("{first} … {last}"),
+        all => all.join(" "),
+    }
+}

@@ -1,0 +1,176 @@
+//! Names and where they are seen: the module, a function, and each block within one.
+
+use hostwarp_isa::Ty;
+use hostwarp_syntax::Span;
+use rustc_hash::FxHashMap;
+
+/// One scalar register: which declaration, which of its range, which element of a vector.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub(crate) struct Reg {
+    pub declaration: u32,
+    pub index: u32,
+    pub element: u8,
+    pub ty: Ty,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Entity {
+    /// A register; more than one element for a vector.
+    Reg(Reg, u8),
+    /// A variable in memory, a parameter included: index into the table of variables.
+    Variable(u32),
+    /// A label: index into the function's table.
+    Label(u32),
+    /// A function or kernel: index into the module's table.
+    Function(u32),
+    /// A prototype or a list of targets.
+    Targets,
+    /// Defined with an error that was reported: whatever is done with it is not reported again.
+    Broken,
+}
+
+impl Entity {
+    pub fn describe(self) -> &'static str {
+        match self {
+            Entity::Reg(..) => "a register",
+            Entity::Variable(_) => "a variable",
+            Entity::Label(_) => "a label",
+            Entity::Function(_) => "a function",
+            Entity::Targets => "a list of targets or a prototype",
+            Entity::Broken => "something with an error",
+        }
+    }
+}
+
+/// A name's meaning and where it was defined.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Binding {
+    pub entity: Entity,
+    pub span: Span,
+    depth: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Range {
+    reg: Reg,
+    elements: u8,
+    count: u32,
+    span: Span,
+    depth: u32,
+}
+
+/// The names seen at one place. Inner blocks hide outer names and give them back when they end.
+#[derive(Default)]
+pub(crate) struct Scopes<'m> {
+    names: FxHashMap<&'m str, Binding>,
+    /// `%r<100>`, by prefix.
+    ranges: FxHashMap<&'m str, Range>,
+    hidden: Vec<Hidden<'m>>,
+    marks: Vec<usize>,
+}
+
+enum Hidden<'m> {
+    Name(&'m str, Option<Binding>),
+    Range(&'m str, Option<Range>),
+}
+
+impl<'m> Scopes<'m> {
+    pub fn enter(&mut self) {
+        self.marks.push(self.hidden.len());
+    }
+
+    pub fn leave(&mut self) {
+        let mark = self.marks.pop().unwrap_or(0);
+        for hidden in self.hidden.drain(mark..).rev() {
+            match hidden {
+                Hidden::Name(name, Some(old)) => _ = self.names.insert(name, old),
+                Hidden::Name(name, None) => _ = self.names.remove(name),
+                Hidden::Range(name, Some(old)) => _ = self.ranges.insert(name, old),
+                Hidden::Range(name, None) => _ = self.ranges.remove(name),
+            }
+        }
+    }
+
+    fn depth(&self) -> u32 {
+        self.marks.len() as u32
+    }
+
+    /// Defines a name in the innermost scope, or says what has it already.
+    pub fn define(&mut self, name: &'m str, entity: Entity, span: Span) -> Result<(), Binding> {
+        let depth = self.depth();
+        if let Some(old) = self.lookup(name).filter(|b| b.depth == depth) {
+            return Err(old);
+        }
+        let old = self.names.insert(name, Binding { entity, span, depth });
+        self.hidden.push(Hidden::Name(name, old));
+        Ok(())
+    }
+
+    /// Gives a name another meaning in the scope that has it.
+    pub fn redefine(&mut self, name: &'m str, entity: Entity, span: Span) {
+        if let Some(binding) = self.names.get_mut(name) {
+            (binding.entity, binding.span) = (entity, span);
+        }
+    }
+
+    /// Defines `prefix0` … `prefix<count - 1>`.
+    pub fn define_range(
+        &mut self,
+        prefix: &'m str,
+        reg: Reg,
+        elements: u8,
+        count: u32,
+        span: Span,
+    ) -> Result<(), Span> {
+        let depth = self.depth();
+        if let Some(old) = self.ranges.get(prefix).filter(|r| r.depth == depth) {
+            return Err(old.span);
+        }
+        let old = self.ranges.insert(prefix, Range { reg, elements, count, span, depth });
+        self.hidden.push(Hidden::Range(prefix, old));
+        Ok(())
+    }
+
+    /// The innermost meaning of a name.
+    pub fn lookup(&self, name: &str) -> Option<Binding> {
+        let range = self.in_range(name);
+        match (self.names.get(name), range) {
+            (Some(name), Some(range)) if range.depth > name.depth => Some(range),
+            (Some(name), _) => Some(*name),
+            (None, range) => range,
+        }
+    }
+
+    fn in_range(&self, name: &str) -> Option<Binding> {
+        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+        if digits == 0 || digits > 10 {
+            return None;
+        }
+        // `%r1<10>` has the prefix `%r1`: every split is a candidate, the longest number first.
+        (name.len() - digits..name.len()).find_map(|at| {
+            let (prefix, number) = name.split_at(at);
+            let range = self.ranges.get(prefix)?;
+            let index = number.parse::<u32>().ok().filter(|n| *n < range.count)?;
+            let entity = Entity::Reg(Reg { index, ..range.reg }, range.elements);
+            Some(Binding { entity, span: range.span, depth: range.depth })
+        })
+    }
+
+    /// Every name seen here; ranges as `prefix<count>`.
+    pub fn names(&self) -> impl Iterator<Item = &'m str> + '_ {
+        self.names.keys().copied()
+    }
+
+    /// The range a name would be in if it had more registers.
+    pub fn range_of(&self, name: &str) -> Option<(u32, Span)> {
+        let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let range = self.ranges.get(prefix).filter(|_| prefix.len() < name.len())?;
+        Some((range.count, range.span))
+    }
+
+    /// The prefixes of all ranges.
+    pub fn prefixes(&self) -> impl Iterator<Item = &'m str> + '_ {
+        self.ranges.keys().copied()
+    }
+}

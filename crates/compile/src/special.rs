@@ -1,0 +1,63 @@
+//! Special registers as operands.
+
+use hostwarp_isa::special::specials;
+
+pub(crate) use hostwarp_isa::SpecialRegister as Special;
+
+/// What a name that begins with `%` and was never declared stands for.
+pub(crate) enum Found {
+    One(&'static Special),
+    /// `%tid` without a component: all of them.
+    Vector(Vec<&'static Special>),
+    /// PTX has it, Hostwarp does not yet.
+    NotYet,
+    Nothing,
+}
+
+/// The special register of that name; components with their dot: `%tid.x`.
+pub(crate) fn find(name: &str) -> Found {
+    if let Some(one) = hostwarp_isa::special(name) {
+        return Found::One(one);
+    }
+    let parts: Vec<_> = specials().iter().filter(|s| stem(s.name) == Some(name)).collect();
+    if !parts.is_empty() {
+        return Found::Vector(parts);
+    }
+    let plain = stem(name).unwrap_or(name);
+    let numberless = plain.trim_end_matches(|c: char| c.is_ascii_digit());
+    if NOT_YET.contains(&plain) || matches!(numberless, "%envreg" | "%pm") {
+        return Found::NotYet;
+    }
+    Found::Nothing
+}
+
+/// Whether a special register of that name has components.
+pub(crate) fn has_components(name: &str) -> bool {
+    specials().iter().any(|s| stem(s.name) == Some(name))
+}
+
+/// Names without components, for suggestions.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    specials().iter().map(|s| stem(s.name).unwrap_or(s.name))
+}
+
+fn stem(name: &str) -> Option<&str> {
+    name.split_once('.').map(|(stem, _)| stem)
+}
+
+const NOT_YET: &[&str] = &[
+    "%clusterid",
+    "%nclusterid",
+    "%cluster_ctaid",
+    "%cluster_nctaid",
+    "%cluster_ctarank",
+    "%cluster_nctarank",
+    "%is_explicit_cluster",
+    "%aggr_smem_size",
+    "%reserved_smem_offset_begin",
+    "%reserved_smem_offset_end",
+    "%reserved_smem_offset_cap",
+    "%reserved_smem_offset_0",
+    "%reserved_smem_offset_1",
+    "%current_graph_exec",
+];
