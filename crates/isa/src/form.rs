@@ -6,7 +6,8 @@
 //!
 //! - `.name` is a set if the form's `sets` has one of that name, otherwise a literal modifier; `{.name}` may be left out.
 //! - An operand is a name with its type behind a colon (left out when shown to people): a type (`u32`), a modifier slot whose
-//!   type it takes (`.dtype`), `2.type` for twice as wide, or a [class](Class). `!` behind the type means "no immediate".
+//!   type it takes (`.dtype`), `2.type` for twice as wide, or a [class](Class). `!` behind the type means "no immediate", `?` that `_` may stand
+//!   there and drop the result.
 //! - `{-}a`: may be negated. `{!}a`: may be complemented. `a{.asel}`: may have a selector; `d.dsel`: must have one.
 //! - `[a]`: an address. `d|p`: a pair; `d{|p}`: the second may be left out. `{, c}`: the operand may be left out.
 
@@ -121,6 +122,8 @@ pub struct OperandSlot {
     pub optional: bool,
     /// Written to (names `d`, `p`, `q` of the first operand place).
     pub dest: bool,
+    /// `_` may stand there.
+    pub sink: bool,
 }
 
 /// A form, read.
@@ -266,7 +269,8 @@ fn parse_operand(
     }
     let dest = first && !address && matches!(name, "d" | "p" | "q");
     let immediate = !ty.ends_with('!') && !dest;
-    let ty = ty.trim_end_matches('!');
+    let sink = ty.ends_with('?');
+    let ty = ty.trim_end_matches(['!', '?']);
     let slot = |n: &str| {
         mods.iter().position(|m| m.name == n).unwrap_or_else(|| panic!("no modifier `{n}` in `{syntax}`"))
     };
@@ -290,7 +294,19 @@ fn parse_operand(
             ),
         }
     };
-    vec![OperandSlot { name, class, immediate, neg, not, selector, address, pair: false, optional, dest }]
+    vec![OperandSlot {
+        name,
+        class,
+        immediate,
+        neg,
+        not,
+        selector,
+        address,
+        pair: false,
+        optional,
+        dest,
+        sink,
+    }]
 }
 
 fn strip_types(syntax: &str) -> String {

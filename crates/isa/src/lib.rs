@@ -12,6 +12,7 @@ mod meaning;
 mod ty;
 
 pub mod arith;
+pub mod atomic;
 pub mod compare;
 pub mod control;
 pub mod cvt;
@@ -20,6 +21,7 @@ pub mod float;
 pub mod logic;
 pub mod special;
 pub mod video;
+pub mod warp;
 
 pub use form::{Form, Parsed, Since, since};
 pub use instances::{Instance, InstanceOperand, instances};
@@ -69,6 +71,8 @@ pub static ROOMS: &[&[Room]] = &[
     data::ROOMS,
     cvt::ROOMS,
     control::ROOMS,
+    atomic::ROOMS,
+    warp::ROOMS,
     video::ROOMS,
 ];
 

@@ -447,7 +447,7 @@ fn fits(
         }
         OperandKind::Int | OperandKind::Float(_) if slot.immediate => constant(want, &op.kind),
         OperandKind::Int | OperandKind::Float(_) => Err("must be a register, not a constant".into()),
-        OperandKind::Sink if slot.dest && want == Ty::Pred => Ok(()),
+        OperandKind::Sink if slot.sink => Ok(()),
         OperandKind::Special(t) => {
             Err(format!("must be a plain register; copy the special register ({t}) with `mov` first"))
         }

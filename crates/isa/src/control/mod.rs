@@ -1,8 +1,19 @@
 //! Control: branches, the end of a thread, barriers, fences.
 
+pub mod barrier;
 pub mod branch;
+pub mod fence;
 
 use crate::Room;
 
 /// The rooms of this family.
-pub static ROOMS: &[Room] = &[branch::BRA, branch::RET, branch::EXIT, branch::TRAP, branch::BRKPT];
+pub static ROOMS: &[Room] = &[
+    branch::BRA,
+    branch::RET,
+    branch::EXIT,
+    barrier::ROOM,
+    fence::MEMBAR,
+    fence::FENCE,
+    branch::BRKPT,
+    branch::TRAP,
+];

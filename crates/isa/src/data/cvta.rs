@@ -23,7 +23,7 @@ pub const ROOM: Room = Room {
     title: "address in a state space to generic address, and back with `.to`",
     doc: "Every state space is a window among the generic addresses; that of global memory begins at 0, so there nothing changes. The windows are the \
           same for every CTA and thread. An address that is in another space gives a meaningless result, not a fault.",
-    section: "9.7.9.21",
+    section: "9.7.9.20",
     forms: &[
         Form::new("cvta.space.size  p:.size, a:any.size", SETS, since(20, 20)).needs(NEEDS),
         Form::new("cvta.to.space.size  p:.size, a:any.size", SETS, since(20, 20)).needs(NEEDS),

@@ -1,0 +1,74 @@
+//! `shfl.sync`
+//!
+//! Since PTX 6.0, sm_30.
+
+use super::together;
+use crate::{Cx, Form, Outcome, Room, since};
+use hostwarp_ir::{IntBin, IntCmp, Op, Special, Type, Value};
+
+const SETS: &[(&str, &str)] = &[(".mode", ".up .down .bfly .idx")];
+
+/// `shfl`
+pub const ROOM: Room = Room {
+    opcodes: &["shfl"],
+    title: "read a register of another lane",
+    doc: "The lanes in `membermask` meet; each reads `a` of lane `j`, which the mode makes from its own number and `b`: above, below, across or given. `c` has a \
+          clamp in bits 4:0 and a mask in bits 12:8 that splits the warp into segments no lane reads across; a lane whose `j` lies outside reads \
+          itself, and `p` is false there.",
+    section: "9.7.9.6",
+    forms: &[Form::new(
+        "shfl.sync.mode.b32  d:b32{|p:pred?}, a:b32, b:b32, c:b32, membermask:b32",
+        SETS,
+        since(60, 30),
+    )],
+    rule: None,
+    meaning,
+    notes: &[
+        "A lane that is not in `membermask`, or has exited, gives the reader its own value; the manual leaves that open.",
+    ],
+};
+
+fn meaning(cx: &mut Cx<'_>) -> Outcome {
+    let (a, mask) = (cx.src("a"), cx.src("membermask"));
+    let (j, pval) = source_lane(cx);
+    let d = together(cx, mask, &[Type::I32], |cx| vec![cx.b.inst(Op::LaneRead, &[a, j], Type::I32)]);
+    cx.set("d", d[0]);
+    if cx.given("p") {
+        cx.set("p", pval);
+    }
+    Ok(())
+}
+
+/// The lane to read, and whether it is in range.
+fn source_lane(cx: &mut Cx<'_>) -> (Value, Value) {
+    let (b, c) = (cx.src("b"), cx.src("c"));
+    let lane = cx.b.special(Special::LaneId);
+    let bval = cx.b.int_imm(IntBin::And, b, 31);
+    let cval = cx.b.int_imm(IntBin::And, c, 31);
+    let high = cx.b.int_imm(IntBin::ShrU, c, 8);
+    let segmask = cx.b.int_imm(IntBin::And, high, 31);
+    let segmask = cx.name(segmask, "segmask");
+    let inverse = cx.b.int_imm(IntBin::Xor, segmask, 31);
+    let min_lane = cx.b.and(lane, segmask);
+    let min_lane = cx.name(min_lane, "minLane");
+    let clamp = cx.b.and(cval, inverse);
+    let max_lane = cx.b.or(min_lane, clamp);
+    let max_lane = cx.name(max_lane, "maxLane");
+    let j = match cx.get(".mode") {
+        Some(".up") => cx.b.sub(lane, bval),
+        Some(".down") => cx.b.add(lane, bval),
+        Some(".bfly") => cx.b.xor(lane, bval),
+        _ => {
+            let within = cx.b.and(bval, inverse);
+            cx.b.or(min_lane, within)
+        }
+    };
+    let j = cx.name(j, "j");
+    // Signed: `.up` goes below lane 0.
+    let pval = match cx.get(".mode") {
+        Some(".up") => cx.b.cmp(IntCmp::LeS, max_lane, j),
+        _ => cx.b.cmp(IntCmp::LeS, j, max_lane),
+    };
+    let pval = cx.name(pval, "pval");
+    (cx.b.select(pval, j, lane), pval)
+}
