@@ -100,6 +100,15 @@ impl FrameBuffer {
         self.lines.is_empty()
     }
 
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: lines are plain bytes without padding, and this many of them exist.
+        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len()) }
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const u8 {
+        self.lines.as_ptr().cast()
+    }
+
     /// First byte, 64-byte aligned. Valid for `len` bytes until the CTA is reset or dropped.
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.lines.as_mut_ptr().cast()
@@ -160,6 +169,7 @@ impl Cta {
         let threads = launch.threads();
         self.index = index;
         self.interpreted = false;
+        self.scratch.cta_ready = false;
         self.memory.begin(
             launch.shared_bytes() as usize,
             self.pc.len(),

@@ -1,15 +1,641 @@
 //! Running a CTA.
+//!
+//! Warps are taken in batches. Within a batch, all lanes at one block form a group and run it together, instruction by
+//! instruction, over columns of the whole batch; the group at the lowest position in the plan's order goes first. A group
+//! that keeps going round a loop while others could go on lets them go on after [`SPINS`] turns, so every lane that can
+//! go on does so in the end.
 
-use crate::cta::{Cta, Outcome};
+use crate::cta::{Cta, FrameBuffer, Outcome, for_each_lane};
 use crate::fault::KernelFaultKind;
+use crate::kernels::CHUNK;
 use crate::launch::Launch;
+use crate::lower::{
+    Ahead, Arg, BLEND, Base, Code, Dst, Edge, Inst, Kind, LANE_BYTES, LANE_TID, LANE_WARP, Terminator,
+};
+use crate::regs::Regs;
+use hostwarp_ir::{BarrierKind, Block, Special, TrapKind};
+use std::time::Duration;
 
+/// Warps that run together at most: enough to make calls cheap, few enough for their registers to stay in the cache.
+const BATCH: usize = 16;
+/// Back-edges a group may take while others of its batch could go on.
+const SPINS: u32 = 256;
+/// Instructions (counted once per warp) a batch runs before the next one gets its turn.
+const TURN: u64 = 1 << 20;
+/// Instructions (counted once per warp) between looks at the launch's limits.
+const LOOK: u64 = 1 << 16;
+
+/// Why a CTA stops before its end.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    pub(crate) kind: KernelFaultKind,
+    pub(crate) line: u32,
+    /// Lane of the CTA.
+    pub(crate) lane: Option<u32>,
+}
+
+/// What the interpreter keeps in a CTA between runs.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {}
+pub(crate) struct Scratch {
+    columns: FrameBuffer,
+    lanes: FrameBuffer,
+    ahead: FrameBuffer,
+    /// The values that hold for the launch are there.
+    launch_ready: bool,
+    /// The values that hold for the CTA are there.
+    pub(crate) cta_ready: bool,
+    groups: Vec<Group>,
+    /// First warp of the batch whose turn it is.
+    turn: usize,
+}
+
+/// Lanes of a batch at one block.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    position: u32,
+    block: u32,
+    masks: [u32; BATCH],
+}
+
+/// Neighbouring warps of a batch that take part in what is being run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    /// First warp in the CTA.
+    pub(crate) first: usize,
+    /// The one after the last.
+    pub(crate) end: usize,
+    /// All lanes that have not exited take part, so that the others need not be kept.
+    pub(crate) full: bool,
+}
+
+impl Segment {
+    pub(crate) fn warps(&self) -> usize {
+        self.end - self.first
+    }
+}
+
+/// A CTA while it runs.
+pub(crate) struct Machine<'a, 'l> {
+    pub(crate) launch: &'a Launch<'l>,
+    pub(crate) cta: &'a mut Cta,
+    pub(crate) regs: Regs,
+    /// What takes part in the instruction being run.
+    pub(crate) segments: smallvec::SmallVec<[Segment; BATCH]>,
+    code: &'a Code,
+    /// First warp of the batch.
+    base: usize,
+    /// Warps of the batch.
+    warps: usize,
+    /// Lanes that run the instruction.
+    masks: [u32; BATCH],
+    groups: Vec<Group>,
+    /// Lanes that are in `groups`.
+    loaded: [u32; BATCH],
+    spent: u64,
+}
 
 /// Runs a CTA until it is done, faults, or has run about `budget` instructions (counted once per warp).
 pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
-    let _ = (launch.program.code(), budget, &cta.scratch);
-    let kind = KernelFaultKind::Unsupported("the interpreter".into());
-    Outcome::Fault(Box::new(cta.fault(launch, kind, 0, None)))
+    cta.interpreted = true;
+    let code = launch.program.code();
+    prepare(launch, cta, code);
+    let lanes = cta.lanes();
+    let base = [
+        cta.frame.as_mut_ptr(),
+        cta.scratch.columns.as_mut_ptr(),
+        cta.scratch.lanes.as_mut_ptr(),
+        code.consts.as_ptr().cast_mut(),
+        cta.scratch.ahead.as_mut_ptr(),
+    ];
+    // SAFETY: the frame is as large as the plan says, the others as the code says (`prepare`); they stay where they are and
+    // nothing else touches them while the machine lives. Nothing is written to the constants.
+    let regs = unsafe { Regs::new(base, lanes, code.tools) };
+    let groups = std::mem::take(&mut cta.scratch.groups);
+    let mut machine = Machine {
+        launch,
+        cta,
+        regs,
+        segments: Default::default(),
+        code,
+        base: 0,
+        warps: 0,
+        masks: [0; BATCH],
+        groups,
+        loaded: [0; BATCH],
+        spent: 0,
+    };
+    machine.compute_ahead();
+    let outcome = machine.run(budget);
+    let Machine { groups, .. } = machine;
+    cta.scratch.groups = groups;
+    match outcome {
+        Ok(outcome) => outcome,
+        Err(stop) => Outcome::Fault(Box::new(cta.fault(launch, stop.kind, stop.line, stop.lane))),
+    }
+}
+
+/// Makes room for what the code needs.
+fn prepare(launch: &Launch, cta: &mut Cta, code: &Code) {
+    let lanes = cta.lanes();
+    let scratch = &mut cta.scratch;
+    if scratch.launch_ready {
+        return;
+    }
+    scratch.columns.reserve(code.scratch_bytes as usize * lanes);
+    scratch.ahead.reserve(code.ahead_bytes as usize);
+    scratch.lanes.reserve(LANE_BYTES as usize * lanes);
+    let bytes = scratch.lanes.bytes_mut();
+    let mut put = |offset: u32, lane: usize, value: u32| {
+        bytes[offset as usize * lanes + lane * 4..][..4].copy_from_slice(&value.to_le_bytes());
+    };
+    for lane in 0..lanes {
+        // In one dimension lanes beyond the CTA go on counting, so that a column stays evenly spaced to its end.
+        let tid = match launch.block {
+            [_, 1, 1] => [lane as u32, 0, 0],
+            _ => launch.thread_index(lane as u32),
+        };
+        for (offset, t) in LANE_TID.iter().zip(tid) {
+            put(*offset, lane, t);
+        }
+        put(LANE_WARP, lane, (lane / CHUNK) as u32);
+    }
+}
+
+impl Machine<'_, '_> {
+    /// Computes what is the same for all lanes, if that is still to be done.
+    fn compute_ahead(&mut self) {
+        let steps = match (self.cta.scratch.launch_ready, self.cta.scratch.cta_ready) {
+            (true, true) => return,
+            (true, false) => &self.code.ahead[self.code.launch_steps..],
+            (false, _) => &self.code.ahead[..],
+        };
+        for step in steps {
+            let at = Arg { base: Base::Ahead, offset: step.offset, step: 0 };
+            match &step.how {
+                Ahead::Special(s) => {
+                    let value = self.special(*s);
+                    let bytes = if s.is_wide() { 8 } else { 4 };
+                    self.splat(at, &value.to_le_bytes()[..bytes]);
+                }
+                Ahead::Param { offset, size } => {
+                    let mut value = [0; 64];
+                    let (from, size) = (*offset as usize, *size as usize);
+                    // A parameter block shorter than the kernel's reads as zeros at the end.
+                    let held = self.launch.param.bytes().get(from..).unwrap_or(&[]);
+                    let held = &held[..held.len().min(size)];
+                    value[..held.len()].copy_from_slice(held);
+                    self.splat(at, &value[..size]);
+                }
+                Ahead::Pure(selected, args) => self.regs.kernel(selected, at, args, 0, 1),
+            }
+        }
+        self.cta.scratch.launch_ready = true;
+        self.cta.scratch.cta_ready = true;
+    }
+
+    /// Fills the 32 lanes of a value computed ahead.
+    fn splat(&mut self, at: Arg, value: &[u8]) {
+        let column = &mut self.cta.scratch.ahead.bytes_mut()[at.offset as usize..][..CHUNK * value.len()];
+        for lane in column.chunks_exact_mut(value.len()) {
+            lane.copy_from_slice(value);
+        }
+    }
+
+    fn special(&self, s: Special) -> u64 {
+        let axis = |of: [u32; 3], a| u64::from(of[a as usize]);
+        let elapsed = || self.launch.start.elapsed().as_nanos() as u64;
+        match s {
+            Special::Ntid(a) => axis(self.launch.block, a),
+            Special::Ctaid(a) => axis(self.cta.index, a),
+            Special::Nctaid(a) => axis(self.launch.grid, a),
+            Special::NWarpId => u64::from(self.launch.warps()),
+            Special::SmId => 0,
+            Special::NSmId => 1,
+            Special::DynamicSharedSize => u64::from(self.launch.dynamic_shared),
+            Special::TotalSharedSize => u64::from(self.launch.shared_bytes()),
+            Special::GridId => self.launch.grid_id,
+            Special::GlobalsBase => self.launch.globals_base,
+            Special::Clock => elapsed() & 0xffff_ffff,
+            Special::Clock64 => elapsed(),
+            Special::GlobalTimer => {
+                let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+                now.unwrap_or(Duration::ZERO).as_nanos() as u64
+            }
+            // These are columns.
+            Special::Tid(_) | Special::LaneId | Special::WarpId => 0,
+        }
+    }
+
+    /// Gives batches their turns.
+    fn run(&mut self, budget: u64) -> Result<Outcome, Stop> {
+        let all = self.cta.warps().len();
+        let mut looked = 0;
+        let limits = |kind| Stop { kind, line: 0, lane: None };
+        loop {
+            if self.cta.is_done() {
+                self.launch.limits.spend(self.spent - looked).map_err(limits)?;
+                return Ok(Outcome::Done);
+            }
+            let batches = all.div_ceil(BATCH);
+            let first = self.cta.scratch.turn / BATCH;
+            let ready = |b: usize| {
+                let warps = &self.cta.warps()[b * BATCH..all.min((b + 1) * BATCH)];
+                warps.iter().any(|w| w.ready != 0)
+            };
+            let Some(batch) = (first..batches).chain(0..first.min(batches)).find(|b| ready(*b)) else {
+                let fault = self.cta.deadlock(self.launch);
+                return Ok(Outcome::Fault(Box::new(fault)));
+            };
+            self.base = batch * BATCH;
+            self.warps = (all - self.base).min(BATCH);
+            self.cta.scratch.turn = self.base;
+            let end = self.turn(budget, &mut looked)?;
+            if end == TurnEnd::Budget {
+                self.launch.limits.spend(self.spent - looked).map_err(limits)?;
+                return Ok(Outcome::Yield);
+            }
+            self.cta.scratch.turn = self.base + BATCH;
+        }
+    }
+
+    /// Runs a batch until none of its lanes can go on, or others should have their turn.
+    fn turn(&mut self, budget: u64, looked: &mut u64) -> Result<TurnEnd, Stop> {
+        self.groups.clear();
+        self.loaded = [0; BATCH];
+        self.refill();
+        let began = self.spent;
+        // Groups below this position have had their chance.
+        let mut floor = 0;
+        let mut spins = 0;
+        let end = loop {
+            let lowest = |floor: u32, groups: &[Group]| {
+                let open = groups.iter().enumerate().filter(|(_, g)| g.position >= floor);
+                open.min_by_key(|(_, g)| g.position).map(|(i, _)| i)
+            };
+            let Some(next) = lowest(floor, &self.groups).or_else(|| {
+                floor = 0;
+                lowest(0, &self.groups)
+            }) else {
+                break TurnEnd::Waits;
+            };
+            let group = self.groups.swap_remove(next);
+            let back = self.run_group(&group)?;
+            if let Some(to) = back.filter(|_| self.groups.len() > 1) {
+                spins += 1;
+                if spins > SPINS {
+                    (floor, spins) = (to + 1, 0);
+                }
+            }
+            if self.spent - *looked >= LOOK {
+                let done = self.launch.limits.spend(self.spent - *looked);
+                done.map_err(|kind| Stop { kind, line: 0, lane: None })?;
+                *looked = self.spent;
+            }
+            if self.spent >= budget && back.is_some() {
+                break TurnEnd::Budget;
+            }
+            if self.spent - began >= TURN && back.is_some() {
+                break TurnEnd::Turn;
+            }
+        };
+        for g in std::mem::take(&mut self.groups) {
+            for (w, mask) in g.masks.iter().enumerate().filter(|(_, m)| **m != 0) {
+                self.cta.set_pc(self.base + w, *mask, Block(g.block));
+            }
+        }
+        Ok(end)
+    }
+
+    /// Puts lanes that have become ready into groups.
+    fn refill(&mut self) {
+        for w in 0..self.warps {
+            let mut open = self.cta.warps()[self.base + w].ready & !self.loaded[w];
+            self.loaded[w] |= open;
+            let first = (self.base + w) * CHUNK;
+            while open != 0 {
+                let block = self.cta.pc[first + open.trailing_zeros() as usize];
+                let mut same = 0;
+                for (l, pc) in self.cta.pc[first..first + CHUNK].iter().enumerate() {
+                    same |= u32::from(*pc == block) << l;
+                }
+                same &= open;
+                open &= !same;
+                let mut masks = [0; BATCH];
+                masks[w] = same;
+                self.join(block, &masks);
+            }
+        }
+    }
+
+    /// Puts lanes to those that are at the block already.
+    fn join(&mut self, block: u32, masks: &[u32; BATCH]) {
+        if let Some(g) = self.groups.iter_mut().find(|g| g.block == block) {
+            for (m, new) in g.masks.iter_mut().zip(masks) {
+                *m |= new;
+            }
+            return;
+        }
+        let position = self.code.blocks[block as usize].position;
+        self.groups.push(Group { position, block, masks: *masks });
+    }
+
+    /// The lanes of a warp that run the instruction.
+    #[inline(always)]
+    pub(crate) fn run_mask(&self, warp: usize) -> u32 {
+        self.masks[warp - self.base]
+    }
+
+    /// The lanes of a segment's warps that run the instruction.
+    pub(crate) fn run_masks(&self, segment: &Segment) -> &[u32] {
+        &self.masks[segment.first - self.base..segment.end - self.base]
+    }
+
+    /// Says which lanes run what follows.
+    fn set_masks(&mut self, masks: &[u32; BATCH]) {
+        self.masks = *masks;
+        self.segments.clear();
+        for w in 0..self.warps {
+            if masks[w] == 0 {
+                continue;
+            }
+            let warp = self.base + w;
+            let full = masks[w] == self.cta.warps()[warp].live;
+            match self.segments.last_mut() {
+                Some(s) if s.end == warp && s.full == full => s.end += 1,
+                _ => self.segments.push(Segment { first: warp, end: warp + 1, full }),
+            }
+        }
+    }
+
+    /// Runs a block for a group. Answers the position gone back to, if it went back.
+    fn run_group(&mut self, group: &Group) -> Result<Option<u32>, Stop> {
+        let code = self.code;
+        let block = &code.blocks[group.block as usize];
+        self.set_masks(&group.masks);
+        let warps: usize = self.segments.iter().map(Segment::warps).sum();
+        self.spent += (block.insts.len() as u64 + 1) * warps as u64;
+        for inst in &block.insts {
+            self.inst(inst)?;
+        }
+        self.terminate(group, &block.term, block.term_line)
+    }
+
+    fn inst(&mut self, inst: &Inst) -> Result<(), Stop> {
+        match (&inst.kind, inst.dst) {
+            (Kind::Pure(selected), Some(dst)) => {
+                for i in 0..self.segments.len() {
+                    let s = self.segments[i];
+                    if s.full || dst.free {
+                        self.regs.kernel(selected, dst.at, &inst.args, s.first, s.warps());
+                        continue;
+                    }
+                    let made = Arg { base: Base::Scratch, offset: 0, step: dst.at.step };
+                    debug_assert!(dst.bytes <= BLEND);
+                    self.regs.kernel(selected, made, &inst.args, s.first, s.warps());
+                    for warp in s.first..s.end {
+                        self.regs.blend(dst, made, warp, self.run_mask(warp));
+                    }
+                }
+            }
+            (Kind::Load { mem, size, wide }, Some(dst)) => self.load(inst, dst, *mem, *size, *wide)?,
+            (Kind::Store { mem, size, wide }, _) => self.store(inst, *mem, *size, *wide)?,
+            (Kind::Atomic { op, mem, elem, wide }, Some(dst)) => {
+                self.atomic(inst, dst, *op, *mem, *elem, *wide)?
+            }
+            (Kind::Fence, _) => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),
+            (Kind::LaneRead, Some(dst)) => match dst.bytes {
+                1 => self.lane_read::<u8>(inst, dst),
+                2 => self.lane_read::<u16>(inst, dst),
+                4 => self.lane_read::<u32>(inst, dst),
+                _ => self.lane_read::<u64>(inst, dst),
+            },
+            (Kind::Ballot, Some(dst)) => {
+                self.per_warp(dst, |m, warp, run| [run & m.regs.bits(inst.args[0], warp); CHUNK])
+            }
+            (Kind::ActiveMask, Some(dst)) => self.per_warp(dst, |_, _, run| [run; CHUNK]),
+            (Kind::Clock(s), Some(dst)) => {
+                let now = self.special(*s);
+                if dst.bytes == 8 {
+                    self.per_warp(dst, |_, _, _| [now; CHUNK]);
+                } else {
+                    self.per_warp(dst, |_, _, _| [now as u32; CHUNK]);
+                }
+            }
+            // The verifier has seen to it that ops with a result have one.
+            (_, None) => {}
+        }
+        Ok(())
+    }
+
+    /// Writes what `f` gives for each warp and the lanes of it that run.
+    fn per_warp<T: Copy>(&self, dst: Dst, f: impl Fn(&Self, usize, u32) -> [T; CHUNK]) {
+        for s in &self.segments {
+            for warp in s.first..s.end {
+                let run = self.run_mask(warp);
+                self.regs.write(dst, warp, run, !s.full, &f(self, warp, run));
+            }
+        }
+    }
+
+    fn lane_read<T: Copy>(&self, inst: &Inst, dst: Dst) {
+        self.per_warp(dst, |m, warp, run| {
+            let own: [T; CHUNK] = m.regs.read(inst.args[0], warp);
+            let lanes: [u32; CHUNK] = m.regs.read(inst.args[1], warp);
+            let mut read = own;
+            for l in 0..CHUNK {
+                let from = (lanes[l] % CHUNK as u32) as usize;
+                if run >> from & 1 != 0 {
+                    read[l] = own[from];
+                }
+            }
+            read
+        });
+    }
+
+    /// Hands block arguments over for the lanes in `masks` and lets them go on at the edge's target.
+    fn follow(&mut self, edge: &Edge, masks: &[u32; BATCH]) {
+        self.pass(edge, masks);
+        self.join(edge.block, masks);
+    }
+
+    /// Hands block arguments over for the lanes in `masks`.
+    fn pass(&mut self, edge: &Edge, masks: &[u32; BATCH]) {
+        if edge.copies.is_empty() {
+            return;
+        }
+        self.set_masks(masks);
+        for c in &edge.copies {
+            for s in &self.segments {
+                if s.full || c.dst.free {
+                    self.regs.copy(c.dst, c.src, s.first, s.warps());
+                } else {
+                    for warp in s.first..s.end {
+                        self.regs.blend(c.dst, c.src, warp, self.run_mask(warp));
+                    }
+                }
+            }
+        }
+    }
+
+    fn back(&self, edge: &Edge) -> Option<u32> {
+        edge.back.then(|| self.code.blocks[edge.block as usize].position)
+    }
+
+    fn terminate(&mut self, group: &Group, term: &Terminator, line: u32) -> Result<Option<u32>, Stop> {
+        let masks = &group.masks;
+        match term {
+            Terminator::Jump(edge) => {
+                self.follow(edge, masks);
+                Ok(self.back(edge))
+            }
+            Terminator::Branch(cond, yes, no) => {
+                let (mut taken, mut fell) = ([0; BATCH], [0; BATCH]);
+                let (mut any_taken, mut any_fell) = (0, 0);
+                for w in 0..self.warps {
+                    if masks[w] != 0 {
+                        let bits = self.regs.bits(*cond, self.base + w);
+                        taken[w] = masks[w] & bits;
+                        fell[w] = masks[w] & !bits;
+                        any_taken |= taken[w];
+                        any_fell |= fell[w];
+                    }
+                }
+                let mut back = None;
+                if any_taken != 0 {
+                    self.follow(yes, &taken);
+                    back = self.back(yes);
+                }
+                if any_fell != 0 {
+                    self.follow(no, &fell);
+                    back = back.or(self.back(no));
+                }
+                Ok(back)
+            }
+            Terminator::Switch(value, edges) => Ok(self.switch(*value, edges, masks)),
+            Terminator::Exit => {
+                for (w, mask) in masks.iter().enumerate().filter(|(_, m)| **m != 0) {
+                    self.loaded[w] &= !mask;
+                    self.cta.exit(self.base + w, *mask);
+                }
+                self.refill();
+                Ok(None)
+            }
+            Terminator::Trap(kind) => {
+                let kind = match kind {
+                    TrapKind::Trap => KernelFaultKind::Trap,
+                    TrapKind::Breakpoint => KernelFaultKind::Breakpoint,
+                    TrapKind::Unsupported(n) => {
+                        let what = self.launch.program.func().unsupported.get(*n as usize);
+                        KernelFaultKind::Unsupported(what.cloned().unwrap_or_default())
+                    }
+                };
+                Err(Stop { kind, line, lane: self.lowest(masks) })
+            }
+            Terminator::Barrier { kind, id, count, next } => {
+                self.barrier(group, *kind, *id, *count, next, line)?;
+                Ok(self.back(next))
+            }
+            Terminator::WarpSync { mask, next } => {
+                self.warp_sync(group, *mask, next);
+                Ok(self.back(next))
+            }
+        }
+    }
+
+    fn lowest(&self, masks: &[u32; BATCH]) -> Option<u32> {
+        let w = masks.iter().position(|m| *m != 0)?;
+        Some(((self.base + w) * CHUNK) as u32 + masks[w].trailing_zeros())
+    }
+
+    fn switch(&mut self, value: Arg, edges: &[Edge], masks: &[u32; BATCH]) -> Option<u32> {
+        let last = edges.len() as u32 - 1;
+        let mut to = [[0u32; CHUNK]; BATCH];
+        for w in 0..self.warps {
+            if masks[w] != 0 {
+                to[w] = self.regs.read::<u32>(value, self.base + w).map(|v| v.min(last));
+            }
+        }
+        let mut open = *masks;
+        let mut back = None;
+        while let Some(w) = open.iter().position(|m| *m != 0) {
+            let target = to[w][open[w].trailing_zeros() as usize];
+            let mut go = [0; BATCH];
+            for w in 0..self.warps {
+                for_each_lane(open[w], |l| go[w] |= u32::from(to[w][l] == target) << l);
+                open[w] &= !go[w];
+            }
+            let edge = &edges[target as usize];
+            self.follow(edge, &go);
+            back = back.or(self.back(edge));
+        }
+        back
+    }
+
+    fn barrier(
+        &mut self,
+        group: &Group,
+        kind: BarrierKind,
+        id: Arg,
+        count: Option<Arg>,
+        next: &Edge,
+        line: u32,
+    ) -> Result<(), Stop> {
+        self.pass(next, &group.masks);
+        for w in 0..self.warps {
+            let warp = self.base + w;
+            let mut open = group.masks[w];
+            if open == 0 {
+                continue;
+            }
+            let ids: [u32; CHUNK] = self.regs.read(id, warp);
+            let counts: Option<[u32; CHUNK]> = count.map(|c| self.regs.read(c, warp));
+            while open != 0 {
+                let l = open.trailing_zeros() as usize;
+                let (id, count) = (ids[l], counts.map(|c| c[l]));
+                let mut same = 0;
+                for_each_lane(open, |l| {
+                    same |= u32::from(ids[l] == id && counts.map(|c| c[l]) == count) << l;
+                });
+                open &= !same;
+                self.loaded[w] &= !same;
+                let arrived =
+                    self.cta.arrive(warp, same, kind, id, count, Block(group.block), Block(next.block));
+                arrived.map_err(|kind| Stop { kind, line, lane: Some((warp * CHUNK + l) as u32) })?;
+            }
+        }
+        self.refill();
+        Ok(())
+    }
+
+    fn warp_sync(&mut self, group: &Group, mask: Arg, next: &Edge) {
+        self.pass(next, &group.masks);
+        for w in 0..self.warps {
+            let warp = self.base + w;
+            let mut open = group.masks[w];
+            if open == 0 {
+                continue;
+            }
+            let named: [u32; CHUNK] = self.regs.read(mask, warp);
+            while open != 0 {
+                let mask = named[open.trailing_zeros() as usize];
+                let mut same = 0;
+                for_each_lane(open, |l| same |= u32::from(named[l] == mask) << l);
+                open &= !same;
+                self.loaded[w] &= !same;
+                self.cta.warp_sync(warp, same, mask, Block(group.block), Block(next.block));
+            }
+        }
+        self.refill();
+    }
+}
+
+/// Why a batch's turn is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum TurnEnd {
+    /// None of its lanes can go on.
+    Waits,
+    /// Others should have theirs.
+    Turn,
+    /// The budget is used up.
+    Budget,
 }

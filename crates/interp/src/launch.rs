@@ -34,6 +34,15 @@ impl Program {
         &self.plan
     }
 
+    /// For a level of the CPU that it must have.
+    #[cfg(test)]
+    pub(crate) fn with_level(func: Function, assume: Assume, level: crate::kernels::Level) -> Program {
+        let program = Program::new(func, assume);
+        let code = Code::with_level(&program.func, &program.plan, level);
+        program.code.set(code).expect("nobody asked for it yet");
+        program
+    }
+
     pub(crate) fn code(&self) -> &Code {
         self.code.get_or_init(|| Code::new(&self.func, &self.plan))
     }
@@ -144,7 +153,7 @@ impl<'a> Launch<'a> {
 
     /// Threads of a CTA.
     pub fn threads(&self) -> u32 {
-        self.block.iter().product()
+        self.block.iter().fold(1, |n, d| n.saturating_mul(*d))
     }
 
     /// Warps of a CTA.
@@ -159,7 +168,7 @@ impl<'a> Launch<'a> {
 
     /// CTAs in all.
     pub fn ctas(&self) -> u64 {
-        self.grid.iter().map(|n| u64::from(*n)).product()
+        self.grid.iter().fold(1, |n, d| n.saturating_mul(u64::from(*d)))
     }
 
     /// Index of the CTA with this linear number.

@@ -4,11 +4,16 @@
 //! - [`run`] runs a CTA, as far as a budget goes. CTAs are independent; a thread keeps one [`Cta`] and resets it.
 //! - [`KernelFault`] says what went wrong and where.
 
+mod access;
 mod cta;
 mod exec;
 mod fault;
+mod kernels;
 mod launch;
 mod lower;
+mod regs;
+#[cfg(test)]
+mod tests;
 
 pub use cta::{BARRIERS, Cta, FrameBuffer, LaneState, Outcome, WARP, Warp};
 pub use exec::run;

@@ -1,13 +1,437 @@
-//! A function as the interpreter runs it.
+//! A function as the interpreter runs it: every operand is a place, every pure op a kernel.
 
-use hostwarp_ir::Function;
-use hostwarp_plan::Plan;
+use crate::cta::FrameBuffer;
+use crate::kernels::{self, Level, Selected, Tools};
+use hostwarp_ir::{
+    self as ir, AtomicOp, Axis, BarrierKind, Elem, Function, Mem, Op, Special, Term, TrapKind, Type, Value,
+};
+use hostwarp_plan::{Invariance, Plan};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+
+/// Where an operand lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub(crate) enum Base {
+    /// The CTA's frame; the offset counts per lane.
+    Frame,
+    /// Columns that live within one instruction or edge; the offset counts per lane.
+    Scratch,
+    /// Columns that only depend on the size of the CTA; the offset counts per lane.
+    Lane,
+    /// Constants, 32 lanes of each.
+    Const,
+    /// Values computed ahead for the launch or the CTA, 32 lanes of each.
+    Ahead,
+}
+
+/// An operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Arg {
+    pub(crate) base: Base,
+    pub(crate) offset: u32,
+    /// Bytes from warp to warp; 0 if all warps have the same.
+    pub(crate) step: u32,
+}
+
+/// A result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dst {
+    pub(crate) at: Arg,
+    /// Bytes per lane.
+    pub(crate) bytes: u32,
+    /// Lanes that do not run have nothing there: may be overwritten.
+    pub(crate) free: bool,
+}
 
 #[derive(Debug)]
-pub(crate) struct Code {}
+pub(crate) struct Inst {
+    pub(crate) kind: Kind,
+    pub(crate) dst: Option<Dst>,
+    pub(crate) args: SmallVec<[Arg; 3]>,
+    pub(crate) guard: Option<Arg>,
+    pub(crate) line: u32,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Pure(Selected),
+    /// The address, of so many bytes; `wide` if it has 64 bits.
+    Load {
+        mem: Mem,
+        size: u32,
+        wide: bool,
+    },
+    Store {
+        mem: Mem,
+        size: u32,
+        wide: bool,
+    },
+    Atomic {
+        op: AtomicOp,
+        mem: Mem,
+        elem: Elem,
+        wide: bool,
+    },
+    Fence,
+    LaneRead,
+    Ballot,
+    ActiveMask,
+    /// A special that is different every time.
+    Clock(Special),
+}
+
+/// Moving a value to a block's parameter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copy {
+    pub(crate) dst: Dst,
+    pub(crate) src: Arg,
+}
+
+#[derive(Debug)]
+pub(crate) struct Edge {
+    pub(crate) block: u32,
+    /// Leads back in the plan's order.
+    pub(crate) back: bool,
+    /// To be done one after the other.
+    pub(crate) copies: Vec<Copy>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Terminator {
+    Jump(Edge),
+    Branch(Arg, Edge, Edge),
+    Switch(Arg, Vec<Edge>),
+    Exit,
+    Trap(TrapKind),
+    Barrier { kind: BarrierKind, id: Arg, count: Option<Arg>, next: Edge },
+    WarpSync { mask: Arg, next: Edge },
+}
+
+#[derive(Debug)]
+pub(crate) struct CodeBlock {
+    pub(crate) position: u32,
+    pub(crate) insts: Vec<Inst>,
+    pub(crate) term: Terminator,
+    pub(crate) term_line: u32,
+}
+
+/// How a value that is the same for all lanes of a CTA comes about.
+#[derive(Debug)]
+pub(crate) enum Ahead {
+    Special(Special),
+    /// Bytes of the parameters.
+    Param {
+        offset: u32,
+        size: u32,
+    },
+    Pure(Selected, SmallVec<[Arg; 3]>),
+}
+
+/// One step of computing values ahead; `offset` is where its 32 lanes go.
+#[derive(Debug)]
+pub(crate) struct AheadStep {
+    pub(crate) how: Ahead,
+    pub(crate) offset: u32,
+}
+
+/// Columns in [`Base::Lane`]: offsets per lane.
+pub(crate) const LANE_TID: [u32; 3] = [0, 4, 8];
+pub(crate) const LANE_WARP: u32 = 12;
+/// Bytes per lane of all of them.
+pub(crate) const LANE_BYTES: u32 = 16;
+
+/// Bytes per lane of scratch used to compute results of lanes that run beside others that do not.
+pub(crate) const BLEND: u32 = 64;
+/// Offset of the scratch column that a stored float is made canonical in.
+const CANONICAL: u32 = BLEND;
+/// Offset of the scratch columns of edges.
+const EDGE: u32 = BLEND + 64;
+
+/// The lowered function.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pub(crate) blocks: Vec<CodeBlock>,
+    pub(crate) consts: FrameBuffer,
+    /// Values that hold for the whole launch come first, `launch_steps` of them.
+    pub(crate) ahead: Vec<AheadStep>,
+    pub(crate) launch_steps: usize,
+    pub(crate) ahead_bytes: u32,
+    /// Per lane.
+    pub(crate) scratch_bytes: u32,
+    pub(crate) tools: Tools,
+}
+
+struct Lowering<'a> {
+    func: &'a Function,
+    plan: &'a Plan,
+    level: Level,
+    /// The operand of each value that has one without a frame.
+    place: Vec<Option<Arg>>,
+    consts: Vec<(u64, Type, u32)>,
+    /// Columns among the constants that hold lane numbers.
+    lane_ids: Vec<u32>,
+    const_bytes: u32,
+    scratch_bytes: u32,
+}
 
 impl Code {
-    pub(crate) fn new(_func: &Function, _plan: &Plan) -> Code {
-        Code {}
+    pub(crate) fn new(func: &Function, plan: &Plan) -> Code {
+        Code::with_level(func, plan, Level::detect())
+    }
+
+    /// For a level that the CPU must have.
+    pub(crate) fn with_level(func: &Function, plan: &Plan, level: Level) -> Code {
+        let mut lowering = Lowering {
+            func,
+            plan,
+            level,
+            place: vec![None; func.types.len()],
+            consts: vec![],
+            lane_ids: vec![],
+            const_bytes: 0,
+            scratch_bytes: EDGE,
+        };
+        let (ahead, launch_steps, ahead_bytes) = lowering.ahead();
+        let mut blocks = Vec::with_capacity(func.blocks.len());
+        for b in func.block_ids() {
+            blocks.push(lowering.block(b));
+        }
+        let mut consts = FrameBuffer::default();
+        consts.reserve(lowering.const_bytes as usize);
+        let bytes = consts.bytes_mut();
+        for (bits, ty, at) in &lowering.consts {
+            let elem = ty.elem.bytes();
+            let column = &mut bytes[*at as usize..][..32 * ty.bytes()];
+            for e in column.chunks_exact_mut(elem) {
+                e.copy_from_slice(&bits.to_le_bytes()[..elem]);
+            }
+        }
+        for at in &lowering.lane_ids {
+            for (l, e) in bytes[*at as usize..][..128].chunks_exact_mut(4).enumerate() {
+                e.copy_from_slice(&(l as u32).to_le_bytes());
+            }
+        }
+        Code {
+            blocks,
+            consts,
+            ahead,
+            launch_steps,
+            ahead_bytes,
+            scratch_bytes: lowering.scratch_bytes,
+            tools: Tools::new(level),
+        }
+    }
+}
+
+impl Lowering<'_> {
+    fn column(&mut self, ty: Type) -> u32 {
+        let at = self.const_bytes;
+        self.const_bytes += (32 * ty.bytes() as u32).next_multiple_of(64);
+        at
+    }
+
+    fn constant(&mut self, bits: u64, ty: Type) -> Arg {
+        let at = self.column(ty);
+        self.consts.push((bits, ty, at));
+        Arg { base: Base::Const, offset: at, step: 0 }
+    }
+
+    /// Gives every value that is not in the frame its place, and says how those that can be computed ahead are.
+    fn ahead(&mut self) -> (Vec<AheadStep>, usize, u32) {
+        let mut launch = vec![];
+        let mut cta = vec![];
+        let mut bytes = 0;
+        let func = self.func;
+        // The plan's order has definitions before uses.
+        for b in &self.plan.order {
+            for i in &func.block(*b).insts {
+                let Some(r) = i.result else { continue };
+                let ty = func.ty(r);
+                let how = match (i.op, self.plan.invariance[r.index()]) {
+                    (Op::Const(bits), _) => {
+                        self.place[r.index()] = Some(self.constant(bits, ty));
+                        continue;
+                    }
+                    (Op::Special(Special::Tid(axis)), _) => {
+                        let offset = LANE_TID[match axis {
+                            Axis::X => 0,
+                            Axis::Y => 1,
+                            Axis::Z => 2,
+                        }];
+                        self.place[r.index()] = Some(Arg { base: Base::Lane, offset, step: 128 });
+                        continue;
+                    }
+                    (Op::Special(Special::WarpId), _) => {
+                        self.place[r.index()] = Some(Arg { base: Base::Lane, offset: LANE_WARP, step: 128 });
+                        continue;
+                    }
+                    (Op::Special(Special::LaneId), _) => {
+                        let offset = self.column(Type::I32);
+                        self.lane_ids.push(offset);
+                        self.place[r.index()] = Some(Arg { base: Base::Const, offset, step: 0 });
+                        continue;
+                    }
+                    (_, Invariance::None) => continue,
+                    (Op::Special(s), _) => Ahead::Special(s),
+                    (Op::Load(_), _) => match self.const_bits(i.args[0]) {
+                        Some(offset) => Ahead::Param { offset: offset as u32, size: ty.bytes() as u32 },
+                        None => continue,
+                    },
+                    (op, _) => {
+                        let types: Vec<Type> = i.args.iter().map(|a| func.ty(*a)).collect();
+                        let args: Option<SmallVec<[Arg; 3]>> =
+                            i.args.iter().map(|a| self.place[a.index()]).collect();
+                        match (kernels::select(op, &types, ty, self.level), args) {
+                            (Some(selected), Some(args)) => Ahead::Pure(selected, args),
+                            _ => continue,
+                        }
+                    }
+                };
+                let step = AheadStep { how, offset: bytes };
+                self.place[r.index()] = Some(Arg { base: Base::Ahead, offset: bytes, step: 0 });
+                bytes += (32 * ty.bytes() as u32).next_multiple_of(64);
+                match self.plan.invariance[r.index()] {
+                    Invariance::Launch => launch.push(step),
+                    _ => cta.push(step),
+                }
+            }
+        }
+        let launch_steps = launch.len();
+        launch.append(&mut cta);
+        (launch, launch_steps, bytes)
+    }
+
+    fn const_bits(&self, v: Value) -> Option<u64> {
+        let at = self.place[v.index()].filter(|a| a.base == Base::Const)?;
+        self.consts.iter().find(|c| c.2 == at.offset).map(|c| c.0)
+    }
+
+    fn arg(&self, v: Value) -> Arg {
+        if let Some(place) = self.place[v.index()] {
+            return place;
+        }
+        let offset = self.plan.frame.slot[v.index()].unwrap_or(0);
+        Arg { base: Base::Frame, offset, step: 32 * self.func.ty(v).bytes() as u32 }
+    }
+
+    fn dst(&self, v: Value) -> Dst {
+        let bytes = self.func.ty(v).bytes() as u32;
+        Dst { at: self.arg(v), bytes, free: self.plan.frame.local[v.index()] }
+    }
+
+    fn block(&mut self, b: ir::Block) -> CodeBlock {
+        let data = self.func.block(b);
+        let position = self.plan.position[b.index()];
+        if position == u32::MAX {
+            return CodeBlock { position, insts: vec![], term: Terminator::Exit, term_line: 0 };
+        }
+        let mut insts = Vec::with_capacity(data.insts.len());
+        for i in &data.insts {
+            self.inst(i, &mut insts);
+        }
+        let term = match &data.term {
+            Term::Jump(t) => Terminator::Jump(self.edge(b, t)),
+            Term::Branch(c, yes, no) => Terminator::Branch(self.arg(*c), self.edge(b, yes), self.edge(b, no)),
+            Term::Switch(v, targets) => {
+                Terminator::Switch(self.arg(*v), targets.iter().map(|t| self.edge(b, t)).collect())
+            }
+            Term::Exit => Terminator::Exit,
+            Term::Trap(kind) => Terminator::Trap(*kind),
+            Term::Barrier { kind, id, count, next } => Terminator::Barrier {
+                kind: *kind,
+                id: self.arg(*id),
+                count: count.map(|c| self.arg(c)),
+                next: self.edge(b, next),
+            },
+            Term::WarpSync { mask, next } => {
+                Terminator::WarpSync { mask: self.arg(*mask), next: self.edge(b, next) }
+            }
+        };
+        CodeBlock { position, insts, term, term_line: data.term_line }
+    }
+
+    fn inst(&mut self, i: &ir::Inst, out: &mut Vec<Inst>) {
+        let func = self.func;
+        if i.result.is_some_and(|r| self.place[r.index()].is_some()) {
+            return; // not computed here
+        }
+        let types: SmallVec<[Type; 4]> = i.args.iter().map(|a| func.ty(*a)).collect();
+        let mut args: SmallVec<[Arg; 3]> = i.args.iter().map(|a| self.arg(*a)).collect();
+        let dst = i.result.map(|r| self.dst(r));
+        let guard = i.guard.map(|g| self.arg(g));
+        let line = i.line;
+        let wide = types.first() == Some(&Type::I64);
+        let kind = match i.op {
+            Op::Load(mem) => Kind::Load { mem, size: dst.map_or(0, |d| d.bytes), wide },
+            Op::Store(mem) => {
+                let ty = types[1];
+                // Memory holds bits, so this is where a NaN must be the canonical one.
+                if let (true, Some(selected)) =
+                    (ty.is_float(), kernels::select(Op::ToBits, &[ty], ty.to_int(), self.level))
+                {
+                    let at = Arg { base: Base::Scratch, offset: CANONICAL, step: 32 * ty.bytes() as u32 };
+                    out.push(Inst {
+                        kind: Kind::Pure(selected),
+                        dst: Some(Dst { at, bytes: ty.bytes() as u32, free: true }),
+                        args: SmallVec::from_slice(&[args[1]]),
+                        guard: None,
+                        line,
+                    });
+                    args[1] = at;
+                }
+                Kind::Store { mem, size: ty.bytes() as u32, wide }
+            }
+            Op::Atomic(op, mem) => Kind::Atomic { op, mem, elem: types[types.len() - 1].elem, wide },
+            Op::Fence(_) => Kind::Fence,
+            Op::LaneRead => Kind::LaneRead,
+            Op::Ballot => Kind::Ballot,
+            Op::ActiveMask => Kind::ActiveMask,
+            Op::Special(s) => Kind::Clock(s),
+            op => {
+                let result = i.result.map_or(Type::I32, |r| func.ty(r));
+                match kernels::select(op, &types, result, self.level) {
+                    Some(selected) => Kind::Pure(selected),
+                    None => unreachable!("{op} is not primitive; the verifier accepts primitive ops only"),
+                }
+            }
+        };
+        out.push(Inst { kind, dst, args, guard, line });
+    }
+
+    /// Block arguments are handed over all at once; here they are put in an order in which one after the other does.
+    fn edge(&mut self, from: ir::Block, t: &ir::Target) -> Edge {
+        let params = &self.func.block(t.block).params;
+        let mut open: Vec<Copy> = vec![];
+        for (p, a) in params.iter().zip(&t.args) {
+            let copy = Copy { dst: self.dst(*p), src: self.arg(*a) };
+            if copy.dst.at != copy.src {
+                open.push(copy);
+            }
+        }
+        let mut copies = vec![];
+        let mut scratch = EDGE;
+        while !open.is_empty() {
+            let reads: HashMap<Arg, usize> = open.iter().fold(HashMap::new(), |mut m, c| {
+                *m.entry(c.src).or_default() += 1;
+                m
+            });
+            // Slots are shared by values of one size only, so places that overlap are the same.
+            match open.iter().position(|c| !reads.contains_key(&c.dst.at)) {
+                Some(i) => copies.push(open.swap_remove(i)),
+                None => {
+                    // A ring: save what one of them would overwrite.
+                    let lost = open[0].dst;
+                    let saved = Arg { base: Base::Scratch, offset: scratch, step: lost.at.step };
+                    scratch += lost.bytes.next_multiple_of(2);
+                    copies.push(Copy { dst: Dst { at: saved, free: true, ..lost }, src: lost.at });
+                    for c in open.iter_mut().filter(|c| c.src == lost.at) {
+                        c.src = saved;
+                    }
+                }
+            }
+        }
+        self.scratch_bytes = self.scratch_bytes.max(scratch);
+        Edge { block: t.block.0, back: self.plan.is_back_edge(from, t.block), copies }
     }
 }

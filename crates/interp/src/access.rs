@@ -1,0 +1,478 @@
+//! Memory accesses of a group of lanes.
+
+use crate::cta::for_each_lane;
+use crate::exec::{Machine, Segment, Stop};
+use crate::fault::KernelFaultKind;
+use crate::kernels::CHUNK;
+use crate::lower::{Dst, Inst};
+use hostwarp_ir::{self as ir, AtomicOp, Elem, Mem, Order};
+use hostwarp_memory::{self as memory, Access, AtomicInt, AtomicScalar, FaultKind, Scalar, Space, map};
+use std::sync::atomic::{Ordering, fence};
+
+/// The space as the memory crate names it.
+fn space_of(space: ir::Space) -> Space {
+    match space {
+        ir::Space::Global => Space::Global,
+        ir::Space::Shared => Space::Shared,
+        ir::Space::Local => Space::Local,
+        ir::Space::Const => Space::Const,
+        ir::Space::Param => Space::Param,
+        ir::Space::Generic => Space::Generic,
+    }
+}
+
+fn fence_before(mem: Mem) {
+    match mem.order {
+        Order::Release | Order::AcqRel => fence(Ordering::Release),
+        Order::SeqCst => fence(Ordering::SeqCst),
+        _ => {}
+    }
+}
+
+fn fence_after(mem: Mem) {
+    match mem.order {
+        Order::Acquire | Order::AcqRel => fence(Ordering::Acquire),
+        Order::SeqCst => fence(Ordering::SeqCst),
+        _ => {}
+    }
+}
+
+/// The lanes of a warp that an access is for, if they are neighbours: first and number.
+fn neighbours(lanes: u32) -> Option<(usize, usize)> {
+    let first = lanes.trailing_zeros();
+    let count = lanes.count_ones();
+    (lanes != 0 && (lanes >> first).trailing_ones() == count).then_some((first as usize, count as usize))
+}
+
+/// Runs `$body` with `$t` and `$n` standing for the integer and number of them that make up `$size` bytes.
+macro_rules! by_size {
+    ($size:expr, |$t:ident, $n:ident| $body:expr) => {
+        by_size!(@each $size, $t, $n, $body, 1 u8 1, 2 u16 1, 4 u32 1, 8 u64 1, 16 u64 2, 32 u64 4; u64 8)
+    };
+    (@each $size:expr, $t:ident, $n:ident, $body:expr, $($bytes:literal $int:ident $num:literal),*; $last:ident $lastn:literal) => {
+        match $size {
+            $($bytes => {
+                type $t = $int;
+                const $n: usize = $num;
+                $body
+            })*
+            _ => {
+                type $t = $last;
+                const $n: usize = $lastn;
+                $body
+            }
+        }
+    };
+}
+
+impl Machine<'_, '_> {
+    /// The lanes among `run` whose guard holds.
+    fn guarded(&self, inst: &Inst, warp: usize, run: u32) -> u32 {
+        match inst.guard {
+            Some(g) => run & self.regs.bits(g, warp),
+            None => run,
+        }
+    }
+
+    fn addresses(&self, inst: &Inst, wide: bool, warp: usize) -> [u64; CHUNK] {
+        if wide {
+            self.regs.read(inst.args[0], warp)
+        } else {
+            self.regs.read::<u32>(inst.args[0], warp).map(u64::from)
+        }
+    }
+
+    fn stop(
+        &self,
+        inst: &Inst,
+        mem: Mem,
+        kind: FaultKind,
+        addr: u64,
+        size: u64,
+        access: Access,
+        warp: usize,
+        lane: usize,
+    ) -> Stop {
+        let fault = self.launch.device.fault(kind, space_of(mem.space), addr, size, access);
+        Stop {
+            kind: KernelFaultKind::Memory(fault),
+            line: inst.line,
+            lane: Some((warp * CHUNK + lane) as u32),
+        }
+    }
+
+    /// The number of lanes from the segment's first on that an access of the whole segment is for, if they are neighbours, none is
+    /// left out by a guard and their addresses follow each other.
+    fn whole_run(&self, inst: &Inst, wide: bool, size: usize, segment: &Segment) -> Option<usize> {
+        if inst.guard.is_some() || !segment.full {
+            return None;
+        }
+        let (last, before) = self.run_masks(segment).split_last()?;
+        if before.iter().any(|m| *m != u32::MAX) {
+            return None;
+        }
+        let (0, count) = neighbours(*last)? else { return None };
+        let ascending = self.regs.ascending(inst.args[0], wide, segment.first, segment.warps(), size);
+        ascending.then_some(before.len() * CHUNK + count)
+    }
+
+    pub(crate) fn load(
+        &mut self,
+        inst: &Inst,
+        dst: Dst,
+        mem: Mem,
+        size: u32,
+        wide: bool,
+    ) -> Result<(), Stop> {
+        by_size!(size, |T, N| self.load_as::<T, N>(inst, dst, mem, wide))?;
+        fence_after(mem);
+        Ok(())
+    }
+
+    fn load_as<T: Scalar, const N: usize>(
+        &mut self,
+        inst: &Inst,
+        dst: Dst,
+        mem: Mem,
+        wide: bool,
+    ) -> Result<(), Stop> {
+        let size = size_of::<[T; N]>();
+        for i in 0..self.segments.len() {
+            let segment = self.segments[i];
+            if let Some(lanes) = self.whole_run(inst, wide, size, &segment) {
+                let addr = self.addresses(inst, wide, segment.first)[0];
+                // SAFETY: the column is valid for the segment's warps, and all their other lanes have exited.
+                let out = unsafe {
+                    std::slice::from_raw_parts_mut(
+                        self.regs.ptr(dst.at, segment.first).cast::<[T; N]>(),
+                        lanes,
+                    )
+                };
+                if self.read_run(mem, addr, out.as_flattened_mut(), size as u64) {
+                    continue;
+                }
+            }
+            for warp in segment.first..segment.end {
+                let run = self.run_mask(warp);
+                let lanes = self.guarded(inst, warp, run);
+                let addrs = self.addresses(inst, wide, warp);
+                let mut values = [[T::default(); N]; CHUNK];
+                self.load_warp(inst, mem, warp, lanes, &addrs, &mut values)?;
+                self.regs.write(dst, warp, run, !segment.full, &values);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads consecutive values if all of them are there.
+    fn read_run<T: Scalar>(&self, mem: Mem, addr: u64, out: &mut [T], align: u64) -> bool {
+        if addr & (align - 1) != 0 {
+            return false;
+        }
+        let memory = &self.cta.memory;
+        let (space, addr) = match mem.space {
+            ir::Space::Generic => map::decode(addr),
+            space => (space_of(space), addr),
+        };
+        let block = match space {
+            Space::Global | Space::Generic => {
+                return match self.launch.device.global_run::<T>(addr, out.len()) {
+                    Some(run) => {
+                        run.read(out);
+                        true
+                    }
+                    None => false,
+                };
+            }
+            Space::Shared => &memory.shared,
+            Space::Const => &memory.constant,
+            Space::Param => &memory.param,
+            Space::Local => return false,
+        };
+        match block.run::<T>(addr, out.len()) {
+            Some(run) => {
+                out.copy_from_slice(run);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn load_warp<T: Scalar, const N: usize>(
+        &self,
+        inst: &Inst,
+        mem: Mem,
+        warp: usize,
+        lanes: u32,
+        addrs: &[u64; CHUNK],
+        values: &mut [[T; N]; CHUNK],
+    ) -> Result<(), Stop> {
+        let size = size_of::<[T; N]>() as u64;
+        let memory = &self.cta.memory;
+        let device = self.launch.device;
+        if let Some((first, count)) = neighbours(lanes).filter(|n| n.1 > 1) {
+            let base = addrs[first];
+            let follows = |l: usize| addrs[l] == base.wrapping_add((l - first) as u64 * size);
+            if (first..first + count).all(follows)
+                && self.read_run(mem, base, values[first..first + count].as_flattened_mut(), size)
+            {
+                return Ok(());
+            }
+            // One address for all: one look. Local memory is another place in every lane.
+            if mem.space != ir::Space::Local
+                && (first..first + count).all(|l| addrs[l] == base)
+                && map::decode(base).0 != Space::Local
+                && let Ok(value) = memory.load_vec(device, space_of(mem.space), warp * CHUNK, base)
+            {
+                values[first..first + count].fill(value);
+                return Ok(());
+            }
+        }
+        let each = |values: &mut [[T; N]; CHUNK], get: &dyn Fn(usize, u64) -> Result<[T; N], FaultKind>| {
+            let mut lanes = lanes;
+            while lanes != 0 {
+                let l = lanes.trailing_zeros() as usize;
+                lanes &= lanes - 1;
+                match get(l, addrs[l]) {
+                    Ok(v) => values[l] = v,
+                    Err(kind) => return Err((l, kind)),
+                }
+            }
+            Ok(())
+        };
+        let done = match mem.space {
+            ir::Space::Global => each(values, &|_, addr| device.load_vec(addr)),
+            ir::Space::Shared => each(values, &|_, addr| memory.shared.load_vec(addr)),
+            space => {
+                let space = space_of(space);
+                each(values, &|l, addr| memory.load_vec(device, space, warp * CHUNK + l, addr))
+            }
+        };
+        done.map_err(|(l, kind)| self.stop(inst, mem, kind, addrs[l], size, Access::Load, warp, l))
+    }
+
+    pub(crate) fn store(&mut self, inst: &Inst, mem: Mem, size: u32, wide: bool) -> Result<(), Stop> {
+        fence_before(mem);
+        by_size!(size, |T, N| self.store_as::<T, N>(inst, mem, wide))?;
+        if mem.order == Order::SeqCst {
+            fence(Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    fn store_as<T: Scalar, const N: usize>(&mut self, inst: &Inst, mem: Mem, wide: bool) -> Result<(), Stop> {
+        let size = size_of::<[T; N]>();
+        for i in 0..self.segments.len() {
+            let segment = self.segments[i];
+            if inst.args[1].step != 0
+                && let Some(lanes) = self.whole_run(inst, wide, size, &segment)
+            {
+                let addr = self.addresses(inst, wide, segment.first)[0];
+                // SAFETY: the column is valid for the segment's warps, and nothing writes to it meanwhile.
+                let values = unsafe {
+                    std::slice::from_raw_parts(
+                        self.regs.ptr(inst.args[1], segment.first).cast_const().cast::<[T; N]>(),
+                        lanes,
+                    )
+                };
+                if self.write_run(mem, addr, values.as_flattened(), size as u64) {
+                    continue;
+                }
+            }
+            for warp in segment.first..segment.end {
+                let lanes = self.guarded(inst, warp, self.run_mask(warp));
+                let addrs = self.addresses(inst, wide, warp);
+                let values: [[T; N]; CHUNK] = self.regs.read(inst.args[1], warp);
+                self.store_warp(inst, mem, warp, lanes, &addrs, &values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes consecutive values if all of them are there.
+    fn write_run<T: Scalar>(&mut self, mem: Mem, addr: u64, values: &[T], align: u64) -> bool {
+        if addr & (align - 1) != 0 {
+            return false;
+        }
+        let (space, addr) = match mem.space {
+            ir::Space::Generic => map::decode(addr),
+            space => (space_of(space), addr),
+        };
+        match space {
+            Space::Global | Space::Generic => match self.launch.device.global_run::<T>(addr, values.len()) {
+                Some(run) => {
+                    run.write(values);
+                    true
+                }
+                None => false,
+            },
+            Space::Shared => match self.cta.memory.shared.run_mut::<T>(addr, values.len()) {
+                Some(run) => {
+                    run.copy_from_slice(values);
+                    true
+                }
+                None => false,
+            },
+            Space::Const | Space::Param | Space::Local => false,
+        }
+    }
+
+    fn store_warp<T: Scalar, const N: usize>(
+        &mut self,
+        inst: &Inst,
+        mem: Mem,
+        warp: usize,
+        lanes: u32,
+        addrs: &[u64; CHUNK],
+        values: &[[T; N]; CHUNK],
+    ) -> Result<(), Stop> {
+        let size = size_of::<[T; N]>() as u64;
+        if let Some((first, count)) = neighbours(lanes).filter(|n| n.1 > 1) {
+            let base = addrs[first];
+            let follows = |l: usize| addrs[l] == base.wrapping_add((l - first) as u64 * size);
+            if (first..first + count).all(follows)
+                && self.write_run(mem, base, values[first..first + count].as_flattened(), size)
+            {
+                return Ok(());
+            }
+        }
+        let device = self.launch.device;
+        let memory = &mut self.cta.memory;
+        let mut failed = None;
+        let mut open = lanes;
+        while open != 0 {
+            let l = open.trailing_zeros() as usize;
+            open &= open - 1;
+            let done = match mem.space {
+                ir::Space::Global => device.store_vec(addrs[l], values[l]),
+                ir::Space::Shared => memory.shared.store_vec(addrs[l], values[l]),
+                space => memory.store_vec(device, space_of(space), warp * CHUNK + l, addrs[l], values[l]),
+            };
+            if let Err(kind) = done {
+                failed = Some((l, kind));
+                break;
+            }
+        }
+        match failed {
+            Some((l, kind)) => Err(self.stop(inst, mem, kind, addrs[l], size, Access::Store, warp, l)),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn atomic(
+        &mut self,
+        inst: &Inst,
+        dst: Dst,
+        op: AtomicOp,
+        mem: Mem,
+        elem: Elem,
+        wide: bool,
+    ) -> Result<(), Stop> {
+        fence_before(mem);
+        match (op, elem) {
+            (AtomicOp::Cas, Elem::I16) => self.cas::<u16>(inst, dst, mem, wide),
+            (AtomicOp::Cas, Elem::I32) => self.cas::<u32>(inst, dst, mem, wide),
+            (AtomicOp::Cas, _) => self.cas::<u64>(inst, dst, mem, wide),
+            (AtomicOp::FAdd { ftz }, Elem::F32) => {
+                self.each::<u32>(inst, dst, mem, wide, |m, space, lane, addr, operand| {
+                    let device = m.launch.device;
+                    m.cta.memory.atomic_update(device, space, lane, addr, |old| add_f32(old, operand, ftz))
+                })
+            }
+            (AtomicOp::FAdd { ftz }, _) => {
+                self.each::<u64>(inst, dst, mem, wide, |m, space, lane, addr, operand| {
+                    let device = m.launch.device;
+                    m.cta.memory.atomic_update(device, space, lane, addr, |old| add_f64(old, operand, ftz))
+                })
+            }
+            (op, Elem::I32) => self.integer::<u32>(inst, dst, op, mem, wide),
+            (op, _) => self.integer::<u64>(inst, dst, op, mem, wide),
+        }?;
+        fence_after(mem);
+        Ok(())
+    }
+
+    fn integer<T: AtomicInt>(
+        &mut self,
+        inst: &Inst,
+        dst: Dst,
+        op: AtomicOp,
+        mem: Mem,
+        wide: bool,
+    ) -> Result<(), Stop> {
+        let op = match op {
+            AtomicOp::Exch => memory::AtomicOp::Exch,
+            AtomicOp::Add => memory::AtomicOp::Add,
+            AtomicOp::And => memory::AtomicOp::And,
+            AtomicOp::Or => memory::AtomicOp::Or,
+            AtomicOp::Xor => memory::AtomicOp::Xor,
+            AtomicOp::MinU => memory::AtomicOp::MinUnsigned,
+            AtomicOp::MinS => memory::AtomicOp::MinSigned,
+            AtomicOp::MaxU => memory::AtomicOp::MaxUnsigned,
+            AtomicOp::MaxS => memory::AtomicOp::MaxSigned,
+            AtomicOp::Inc => memory::AtomicOp::Inc,
+            AtomicOp::Dec => memory::AtomicOp::Dec,
+            AtomicOp::Cas | AtomicOp::FAdd { .. } => return Ok(()), // handled by the caller
+        };
+        self.each::<T>(inst, dst, mem, wide, |m, space, lane, addr, operand| {
+            m.cta.memory.atomic(m.launch.device, space, lane, op, addr, operand)
+        })
+    }
+
+    fn cas<T: AtomicScalar>(&mut self, inst: &Inst, dst: Dst, mem: Mem, wide: bool) -> Result<(), Stop> {
+        let value = inst.args[2];
+        self.each::<T>(inst, dst, mem, wide, |m, space, lane, addr, compare| {
+            let new = m.regs.lane(value, lane / CHUNK, lane % CHUNK);
+            m.cta.memory.atomic_cas(m.launch.device, space, lane, addr, compare, new)
+        })
+    }
+
+    /// One lane after the other, ascending. `act` gets space, lane of the CTA, address and the second argument.
+    fn each<T: Scalar>(
+        &mut self,
+        inst: &Inst,
+        dst: Dst,
+        mem: Mem,
+        wide: bool,
+        act: impl Fn(&mut Machine<'_, '_>, Space, usize, u64, T) -> Result<T, FaultKind>,
+    ) -> Result<(), Stop> {
+        let space = space_of(mem.space);
+        for i in 0..self.segments.len() {
+            let segment = self.segments[i];
+            for warp in segment.first..segment.end {
+                let run = self.run_mask(warp);
+                let lanes = self.guarded(inst, warp, run);
+                let addrs = self.addresses(inst, wide, warp);
+                let operands: [T; CHUNK] = self.regs.read(inst.args[1], warp);
+                let mut old = [T::default(); CHUNK];
+                let mut failed = None;
+                for_each_lane(lanes, |l| {
+                    if failed.is_none() {
+                        match act(self, space, warp * CHUNK + l, addrs[l], operands[l]) {
+                            Ok(v) => old[l] = v,
+                            Err(kind) => failed = Some((l, kind)),
+                        }
+                    }
+                });
+                if let Some((l, kind)) = failed {
+                    let size = size_of::<T>() as u64;
+                    return Err(self.stop(inst, mem, kind, addrs[l], size, Access::Atomic, warp, l));
+                }
+                self.regs.write(dst, warp, run, !segment.full, &old);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sum as bits; a NaN is the canonical one, for memory holds bits.
+fn add_f32(a: u32, b: u32, ftz: bool) -> u32 {
+    let flush = |x: f32| if ftz && x.is_subnormal() { 0f32.copysign(x) } else { x };
+    let sum = flush(flush(f32::from_bits(a)) + flush(f32::from_bits(b)));
+    if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() }
+}
+
+fn add_f64(a: u64, b: u64, ftz: bool) -> u64 {
+    let flush = |x: f64| if ftz && x.is_subnormal() { 0f64.copysign(x) } else { x };
+    flush(flush(f64::from_bits(a)) + flush(f64::from_bits(b))).to_bits()
+}

@@ -1,0 +1,230 @@
+//! Kernels that look at the elements of a lane together, or only move bits.
+
+use super::{CHUNK, Kernel, KernelFn, Level, Step, chunk, map3, pick, write};
+use hostwarp_ir::{Elem, Type};
+use std::marker::PhantomData;
+
+/// The same bits: a chunk is 32 lanes.
+struct Copy1<L>(PhantomData<L>);
+
+impl<L: Copy> Kernel for Copy1<L> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        for i in 0..s.n {
+            // SAFETY: handed on from the caller.
+            unsafe { write(s, i, chunk::<L, CHUNK>(s, 0, i)) }
+        }
+    }
+}
+
+/// Where the condition holds the second, else the third; all shaped alike.
+struct Select<T>(PhantomData<T>);
+
+impl<T: Copy + Default> Kernel for Select<T> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        // SAFETY: handed on from the caller.
+        unsafe { map3(s, |c: u8, a: T, b: T| if c != 0 { a } else { b }) }
+    }
+}
+
+/// As `Select` with one condition for the whole lane.
+struct SelectLane<T, const C: usize>(PhantomData<T>);
+
+impl<T: Copy, const C: usize> Kernel for SelectLane<T, C> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        for i in 0..s.n {
+            // SAFETY: handed on from the caller.
+            let (c, a, mut r): ([u8; CHUNK], [[T; C]; CHUNK], [[T; C]; CHUNK]) =
+                unsafe { (chunk(s, 0, i), chunk(s, 1, i), chunk(s, 2, i)) };
+            for l in 0..CHUNK {
+                if c[l] != 0 {
+                    r[l] = a[l];
+                }
+            }
+            // SAFETY: handed on from the caller.
+            unsafe { write(s, i, r) }
+        }
+    }
+}
+
+/// Element `imm` of each lane.
+struct Extract<T, const C: usize>(PhantomData<T>);
+
+impl<T: Copy + Default, const C: usize> Kernel for Extract<T, C> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        // Stays in range whatever the constant.
+        let e = s.imm as usize % C;
+        for i in 0..s.n {
+            // SAFETY: handed on from the caller.
+            let a: [[T; C]; CHUNK] = unsafe { chunk(s, 0, i) };
+            let mut r = [T::default(); CHUNK];
+            for l in 0..CHUNK {
+                r[l] = a[l][e];
+            }
+            // SAFETY: handed on from the caller.
+            unsafe { write(s, i, r) }
+        }
+    }
+}
+
+/// One argument per element.
+struct Build<T, const C: usize>(PhantomData<T>);
+
+impl<T: Copy + Default, const C: usize> Kernel for Build<T, C> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        for i in 0..s.n {
+            let mut r = [[T::default(); C]; CHUNK];
+            for e in 0..C {
+                // SAFETY: handed on from the caller.
+                let a: [T; CHUNK] = unsafe { chunk(s, e, i) };
+                for l in 0..CHUNK {
+                    r[l][e] = a[l];
+                }
+            }
+            // SAFETY: handed on from the caller.
+            unsafe { write(s, i, r) }
+        }
+    }
+}
+
+/// Elements picked from two lanes' values laid end to end; `imm` has a byte for each.
+struct Permute<T, const C: usize>(PhantomData<T>);
+
+impl<T: Copy + Default, const C: usize> Kernel for Permute<T, C> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        let from: [u8; 8] = s.imm.to_le_bytes();
+        for i in 0..s.n {
+            // SAFETY: handed on from the caller.
+            let ab: [[[T; C]; CHUNK]; 2] = unsafe { [chunk(s, 0, i), chunk(s, 1, i)] };
+            let mut r = [[T::default(); C]; CHUNK];
+            for e in 0..C {
+                let at = from[e] as usize % (2 * C);
+                let source = &ab[at / C];
+                for l in 0..CHUNK {
+                    r[l][e] = source[l][at % C];
+                }
+            }
+            // SAFETY: handed on from the caller.
+            unsafe { write(s, i, r) }
+        }
+    }
+}
+
+/// An element extended to 32 bits.
+trait Widen: Copy {
+    fn widen(self) -> u32;
+}
+
+macro_rules! widen {
+    ($($t:ty)*) => { $(
+        impl Widen for $t {
+            #[inline(always)]
+            fn widen(self) -> u32 {
+                self as u32
+            }
+        }
+    )* };
+}
+widen!(u8 i8 u16 i16 u32);
+
+/// The sum of the elements and the second argument.
+struct HSum<T, const C: usize>(PhantomData<T>);
+
+impl<T: Widen, const C: usize> Kernel for HSum<T, C> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        for i in 0..s.n {
+            // SAFETY: handed on from the caller.
+            let (a, mut r): ([[T; C]; CHUNK], [u32; CHUNK]) = unsafe { (chunk(s, 0, i), chunk(s, 1, i)) };
+            for l in 0..CHUNK {
+                for e in 0..C {
+                    r[l] = r[l].wrapping_add(a[l][e].widen());
+                }
+            }
+            // SAFETY: handed on from the caller.
+            unsafe { write(s, i, r) }
+        }
+    }
+}
+
+/// A kernel for each element size and count.
+macro_rules! by_shape {
+    ($k:ident, $elem:expr, $count:expr, $level:expr) => {
+        match ($elem.bytes(), $count) {
+            (1, 2) => pick::<$k<u8, 2>>($level),
+            (1, 4) => pick::<$k<u8, 4>>($level),
+            (1, _) => pick::<$k<u8, 8>>($level),
+            (2, 2) => pick::<$k<u16, 2>>($level),
+            (2, 4) => pick::<$k<u16, 4>>($level),
+            (2, _) => pick::<$k<u16, 8>>($level),
+            (4, 2) => pick::<$k<u32, 2>>($level),
+            (4, 4) => pick::<$k<u32, 4>>($level),
+            (4, _) => pick::<$k<u32, 8>>($level),
+            (_, 2) => pick::<$k<u64, 2>>($level),
+            (_, 4) => pick::<$k<u64, 4>>($level),
+            (_, _) => pick::<$k<u64, 8>>($level),
+        }
+    };
+}
+
+/// Copies `bytes` bytes per lane.
+pub(super) fn copy(bytes: usize, level: Level) -> KernelFn {
+    match bytes {
+        1 => pick::<Copy1<u8>>(level),
+        2 => pick::<Copy1<u16>>(level),
+        4 => pick::<Copy1<u32>>(level),
+        8 => pick::<Copy1<u64>>(level),
+        16 => pick::<Copy1<[u64; 2]>>(level),
+        32 => pick::<Copy1<[u64; 4]>>(level),
+        _ => pick::<Copy1<[u64; 8]>>(level),
+    }
+}
+
+pub(super) fn select(elem: Elem, level: Level) -> KernelFn {
+    match elem.bytes() {
+        1 => pick::<Select<u8>>(level),
+        2 => pick::<Select<u16>>(level),
+        4 => pick::<Select<u32>>(level),
+        _ => pick::<Select<u64>>(level),
+    }
+}
+
+pub(super) fn select_lane(ty: Type, level: Level) -> KernelFn {
+    by_shape!(SelectLane, ty.elem, ty.count, level)
+}
+
+pub(super) fn extract(ty: Type, level: Level) -> KernelFn {
+    by_shape!(Extract, ty.elem, ty.count, level)
+}
+
+pub(super) fn build(ty: Type, level: Level) -> KernelFn {
+    by_shape!(Build, ty.elem, ty.count, level)
+}
+
+pub(super) fn permute(ty: Type, level: Level) -> KernelFn {
+    by_shape!(Permute, ty.elem, ty.count, level)
+}
+
+pub(super) fn hsum(signed: bool, ty: Type, level: Level) -> KernelFn {
+    macro_rules! by_count {
+        ($t:ty) => {
+            match ty.count {
+                2 => pick::<HSum<$t, 2>>(level),
+                4 => pick::<HSum<$t, 4>>(level),
+                _ => pick::<HSum<$t, 8>>(level),
+            }
+        };
+    }
+    match (ty.elem.bytes(), signed) {
+        (1, false) => by_count!(u8),
+        (1, true) => by_count!(i8),
+        (2, false) => by_count!(u16),
+        (2, true) => by_count!(i16),
+        _ => by_count!(u32),
+    }
+}

@@ -1,0 +1,200 @@
+//! Ops over columns: one function per op and type, compiled for several levels of the CPU and chosen when a kernel is
+//! lowered.
+//!
+//! # Safety
+//!
+//! A kernel works on raw columns because its result may lie where an argument lies (the plan lets a value take the slot of one
+//! that ends). It reads a whole chunk of 32 before it writes one, and slots are only shared by values of one size per lane, so
+//! chunk `i` of the result never covers anything but chunk `i` of an argument. Who calls one promises what [`Step`] says.
+
+mod float;
+mod int;
+mod lanes;
+mod select;
+mod tools;
+
+pub(crate) use select::{Selected, select};
+pub(crate) use tools::{Tools, bits};
+
+/// Elements in a chunk.
+pub(crate) const CHUNK: usize = 32;
+
+/// One call of a kernel.
+pub(crate) struct Step {
+    /// Number of chunks.
+    pub(crate) n: usize,
+    /// The result: valid for `n` chunks, aligned for its elements.
+    pub(crate) dst: *mut u8,
+    /// The arguments: those the kernel reads are valid for `n` chunks at their `steps`, and aligned.
+    pub(crate) args: [*const u8; 8],
+    /// Bytes from chunk to chunk of each argument; 0 if it is the same everywhere.
+    pub(crate) steps: [usize; 8],
+    /// Constants of the op.
+    pub(crate) imm: u64,
+}
+
+/// A kernel.
+///
+/// # Safety
+/// To be called with a [`Step`] that keeps its promises, on a CPU of the level it was made for.
+pub(crate) type KernelFn = unsafe fn(&Step);
+
+/// The body of a kernel, to be inlined into a function for each level.
+pub(crate) trait Kernel {
+    /// # Safety
+    /// As for [`KernelFn`].
+    unsafe fn run(s: &Step);
+}
+
+/// What the CPU can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// Whatever Rust was told to build for.
+    Base,
+    /// x86-64-v3: AVX2, FMA, F16C.
+    #[cfg(target_arch = "x86_64")]
+    V3,
+    /// x86-64-v4: AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    V4,
+}
+
+impl Level {
+    /// The best this CPU has.
+    pub(crate) fn detect() -> Level {
+        Level::available().last().copied().unwrap_or(Level::Base)
+    }
+
+    /// All this CPU has, ascending.
+    pub(crate) fn available() -> &'static [Level] {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::is_x86_feature_detected as has;
+            let v3 = has!("avx2")
+                && has!("fma")
+                && has!("f16c")
+                && has!("bmi1")
+                && has!("bmi2")
+                && has!("lzcnt")
+                && has!("popcnt");
+            let v4 = v3
+                && has!("avx512f")
+                && has!("avx512bw")
+                && has!("avx512cd")
+                && has!("avx512dq")
+                && has!("avx512vl");
+            match (v3, v4) {
+                (_, true) => &[Level::Base, Level::V3, Level::V4],
+                (true, _) => &[Level::Base, Level::V3],
+                _ => &[Level::Base],
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        &[Level::Base]
+    }
+}
+
+unsafe fn base<K: Kernel>(s: &Step) {
+    // SAFETY: handed on from the caller.
+    unsafe { K::run(s) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn v3<K: Kernel>(s: &Step) {
+    // SAFETY: handed on from the caller.
+    unsafe { K::run(s) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+unsafe fn v4<K: Kernel>(s: &Step) {
+    // SAFETY: handed on from the caller.
+    unsafe { K::run(s) }
+}
+
+/// The kernel for a level, which the CPU must have.
+pub(crate) fn pick<K: Kernel>(level: Level) -> KernelFn {
+    match level {
+        Level::Base => base::<K>,
+        #[cfg(target_arch = "x86_64")]
+        Level::V3 => v3::<K>,
+        #[cfg(target_arch = "x86_64")]
+        Level::V4 => v4::<K>,
+    }
+}
+
+/// Chunk `i` of argument `k`, `N` elements of it.
+///
+/// # Safety
+/// As for [`KernelFn`]; the argument's chunks hold `N` elements `T` each.
+#[inline(always)]
+unsafe fn chunk<T: Copy, const N: usize>(s: &Step, k: usize, i: usize) -> [T; N] {
+    // SAFETY: valid and aligned by the promise of `Step`.
+    unsafe { *s.args[k].add(i * s.steps[k]).cast::<[T; N]>() }
+}
+
+/// Writes chunk `i` of the result.
+///
+/// # Safety
+/// As for [`KernelFn`]; the result's chunks hold `N` elements `T` each.
+#[inline(always)]
+unsafe fn write<T: Copy, const N: usize>(s: &Step, i: usize, r: [T; N]) {
+    // SAFETY: valid and aligned by the promise of `Step`.
+    unsafe { *s.dst.add(i * size_of::<[T; N]>()).cast::<[T; N]>() = r }
+}
+
+/// Element by element.
+///
+/// # Safety
+/// As for [`KernelFn`].
+#[inline(always)]
+unsafe fn map1<A: Copy, R: Copy + Default>(s: &Step, f: impl Fn(A) -> R) {
+    for i in 0..s.n {
+        // SAFETY: handed on from the caller.
+        let a: [A; CHUNK] = unsafe { chunk(s, 0, i) };
+        let mut r = [R::default(); CHUNK];
+        for k in 0..CHUNK {
+            r[k] = f(a[k]);
+        }
+        // SAFETY: handed on from the caller.
+        unsafe { write(s, i, r) }
+    }
+}
+
+/// Element by element.
+///
+/// # Safety
+/// As for [`KernelFn`].
+#[inline(always)]
+unsafe fn map2<A: Copy, B: Copy, R: Copy + Default>(s: &Step, f: impl Fn(A, B) -> R) {
+    for i in 0..s.n {
+        // SAFETY: handed on from the caller.
+        let (a, b): ([A; CHUNK], [B; CHUNK]) = unsafe { (chunk(s, 0, i), chunk(s, 1, i)) };
+        let mut r = [R::default(); CHUNK];
+        for k in 0..CHUNK {
+            r[k] = f(a[k], b[k]);
+        }
+        // SAFETY: handed on from the caller.
+        unsafe { write(s, i, r) }
+    }
+}
+
+/// Element by element.
+///
+/// # Safety
+/// As for [`KernelFn`].
+#[inline(always)]
+unsafe fn map3<A: Copy, B: Copy, C: Copy, R: Copy + Default>(s: &Step, f: impl Fn(A, B, C) -> R) {
+    for i in 0..s.n {
+        // SAFETY: handed on from the caller.
+        let (a, b, c): ([A; CHUNK], [B; CHUNK], [C; CHUNK]) =
+            unsafe { (chunk(s, 0, i), chunk(s, 1, i), chunk(s, 2, i)) };
+        let mut r = [R::default(); CHUNK];
+        for k in 0..CHUNK {
+            r[k] = f(a[k], b[k], c[k]);
+        }
+        // SAFETY: handed on from the caller.
+        unsafe { write(s, i, r) }
+    }
+}

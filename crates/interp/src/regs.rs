@@ -1,0 +1,115 @@
+//! Reaching the columns of a CTA.
+
+use crate::kernels::{CHUNK, Step, Tools};
+use crate::lower::{Arg, Dst};
+
+/// The memory that operands lie in.
+///
+/// # Safety
+///
+/// Made by [`Regs::new`] from buffers as large as the lowered code says, for the time of one run in which nothing else touches them.
+/// Every [`Arg`] and [`Dst`] of that code then names `32 * bytes` bytes per warp inside them, 64-byte aligned. The functions here
+/// that take an operand are safe to call with operands of that code and warps of the CTA, and with nothing else; the types they
+/// read and write must have the operand's size per lane.
+pub(crate) struct Regs {
+    base: [*mut u8; 5],
+    /// What an offset is multiplied by.
+    scale: [usize; 5],
+    tools: Tools,
+}
+
+impl Regs {
+    /// # Safety
+    /// See [`Regs`]; the pointers are in the order of [`crate::lower::Base`].
+    pub(crate) unsafe fn new(base: [*mut u8; 5], lanes: usize, tools: Tools) -> Regs {
+        Regs { base, scale: [lanes, lanes, lanes, 1, 1], tools }
+    }
+
+    #[inline(always)]
+    pub(crate) fn ptr(&self, at: Arg, warp: usize) -> *mut u8 {
+        let i = at.base as usize;
+        // SAFETY: inside the buffer, by the promise of the type.
+        unsafe { self.base[i].add(at.offset as usize * self.scale[i] + warp * at.step as usize) }
+    }
+
+    /// The values of a warp's lanes.
+    #[inline(always)]
+    pub(crate) fn read<T: Copy>(&self, at: Arg, warp: usize) -> [T; CHUNK] {
+        // SAFETY: valid and aligned, by the promise of the type; callers only use types without invalid bit patterns.
+        unsafe { *self.ptr(at, warp).cast::<[T; CHUNK]>() }
+    }
+
+    /// The value of one lane.
+    #[inline(always)]
+    pub(crate) fn lane<T: Copy>(&self, at: Arg, warp: usize, lane: usize) -> T {
+        debug_assert!(lane < CHUNK);
+        // SAFETY: as in `read`.
+        unsafe { *self.ptr(at, warp).cast::<T>().add(lane) }
+    }
+
+    /// Writes the lanes in `run`, or all where those that do not run need not be kept.
+    #[inline(always)]
+    pub(crate) fn write<T: Copy>(&self, dst: Dst, warp: usize, run: u32, keep: bool, values: &[T; CHUNK]) {
+        debug_assert_eq!(size_of::<T>(), dst.bytes as usize);
+        let to = self.ptr(dst.at, warp);
+        if keep && !dst.free {
+            // SAFETY: valid and aligned, by the promise of the type.
+            unsafe { self.tools.blend(to, values.as_ptr().cast(), dst.bytes as usize, run) }
+        } else {
+            // SAFETY: as above.
+            unsafe { *to.cast::<[T; CHUNK]>() = *values }
+        }
+    }
+
+    /// The bits of a column of `i1`.
+    #[inline(always)]
+    pub(crate) fn bits(&self, at: Arg, warp: usize) -> u32 {
+        crate::kernels::bits(&self.read(at, warp))
+    }
+
+    /// Copies a column for `warps` warps from `first` on, all lanes.
+    pub(crate) fn copy(&self, dst: Dst, src: Arg, first: usize, warps: usize) {
+        let (to, from) = (self.ptr(dst.at, first), self.ptr(src, first));
+        // SAFETY: valid and aligned, by the promise of the type.
+        unsafe { self.tools.copy(to, from, src.step as usize, dst.bytes as usize, warps) }
+    }
+
+    /// Copies the lanes of a warp that are in `run`.
+    pub(crate) fn blend(&self, dst: Dst, src: Arg, warp: usize, run: u32) {
+        // SAFETY: valid and aligned, by the promise of the type.
+        unsafe { self.tools.blend(self.ptr(dst.at, warp), self.ptr(src, warp), dst.bytes as usize, run) }
+    }
+
+    /// Whether the addresses of `warps` warps go up by `size` from lane to lane.
+    pub(crate) fn ascending(&self, at: Arg, wide: bool, first: usize, warps: usize, size: usize) -> bool {
+        // SAFETY: valid and aligned, by the promise of the type.
+        at.step != 0 && unsafe { self.tools.ascending(self.ptr(at, first), wide, warps, size) }
+    }
+
+    /// Runs a kernel for `warps` warps from `first` on.
+    #[inline(always)]
+    pub(crate) fn kernel(
+        &self,
+        selected: &crate::kernels::Selected,
+        dst: Arg,
+        args: &[Arg],
+        first: usize,
+        warps: usize,
+    ) {
+        let chunks = selected.chunks as usize;
+        let mut step = Step {
+            n: warps * chunks,
+            dst: self.ptr(dst, first),
+            args: [std::ptr::null(); 8],
+            steps: [0; 8],
+            imm: selected.imm,
+        };
+        for (k, a) in args.iter().enumerate() {
+            step.args[k] = self.ptr(*a, first);
+            step.steps[k] = a.step as usize / chunks;
+        }
+        // SAFETY: operands are valid for that many warps by the promise of the type, and have the types the kernel was selected
+        // for; the code was lowered for a level that this CPU has.
+        unsafe { (selected.kernel)(&step) }
+    }
+}
