@@ -2,7 +2,7 @@
 
 use crate::float::{operand, relu, rounding, saturate};
 use crate::{Cx, Ty};
-use hostwarp_ir::{Elem, FCmp, IntBin, IntCmp, Op, Round, Type, Value};
+use hostwarp_ir::{Elem, FBin, FCmp, IntBin, Op, Round, Type, Value};
 
 /// A float as an integer, rounded and clamped.
 pub(super) fn to_integer(cx: &mut Cx<'_>, to: Ty, from: Ty) -> Value {
@@ -24,8 +24,7 @@ pub(super) fn to_integer(cx: &mut Cx<'_>, to: Ty, from: Ty) -> Value {
     cx.b.select(is_nan, nan, number)
 }
 
-/// What NaN becomes: 0, unless 64 bits are on either side, then the top bit alone. Known from recordings of others, not from the
-/// manual, which leaves it open.
+/// What NaN becomes: 0, unless 64 bits are on either side, then the top bit alone. Recorded on an H200; the manual leaves it open.
 fn nan_as_integer(to: Ty, from: Ty) -> u64 {
     if from == Ty::F64 || to.bits() == 64 { 1 << (to.bits() - 1) } else { 0 }
 }
@@ -43,13 +42,12 @@ pub(super) fn same(cx: &mut Cx<'_>, ty: Ty) -> Value {
     if cx.has(".sat") {
         return saturate(cx, d);
     }
-    if ty != Ty::F64 || cx.get(".irnd").is_some() {
-        return d;
+    if ty == Ty::F64 && cx.get(".irnd").is_none() {
+        // Adding −0 changes no number and makes a NaN quiet.
+        let zero = cx.b.fconst(ty.arith(), 1 << 63);
+        d = cx.b.float(FBin::Add, Round::Nearest, false, d, zero);
     }
-    // A NaN of f64 keeps its payload and is made quiet, as every op does.
-    let bits = cx.src("a");
-    let quiet = cx.b.int_imm(IntBin::Or, bits, 1 << 51);
-    unless_nan(cx, d, a, quiet)
+    d
 }
 
 /// A float as one of another type.
@@ -58,21 +56,21 @@ pub(super) fn convert(cx: &mut Cx<'_>, to: Ty, from: Ty) -> Value {
     if cx.has(".ftz") && flushes_source(to, from) {
         a = cx.b.inst(Op::Ftz, &[a], from.arith());
     }
-    if (to, from) == (Ty::F32, Ty::BF16) {
+    if (to, from) == (Ty::F32, Ty::BF16) && !cx.has(".ftz") {
         return shift_up(cx);
     }
     let round = rounding(cx.get(".frnd").or(cx.get(".frnd2")));
     let mut d = cx.b.inst(Op::FCvt(round), &[a], to.arith());
-    if cx.has(".ftz") && from == Ty::F64 {
-        d = flush_tiny(cx, a, d, round);
+    if cx.has(".ftz") && to == Ty::F32 {
+        d = if from == Ty::F64 { flush_tiny(cx, a, d, round) } else { cx.b.inst(Op::Ftz, &[d], to.arith()) };
     }
     if cx.has(".sat") {
         return saturate(cx, d);
     }
     d = bounded(cx, d);
-    if (to, from) == (Ty::F32, Ty::F64) {
-        let nan = narrowed_nan(cx);
-        return unless_nan(cx, d, a, nan);
+    // f64 has payloads: with it on one side a NaN keeps what fits. Flushing is arithmetic and gives the canonical one.
+    if [to, from].contains(&Ty::F64) && !(cx.has(".ftz") && from == Ty::F32) {
+        return keep_payload(cx, to, from, a, d);
     }
     d
 }
@@ -104,18 +102,11 @@ fn bounded(cx: &mut Cx<'_>, mut v: Value) -> Value {
     if cx.has(".relu") { relu(cx, v) } else { v }
 }
 
-/// bf16 as f32: the upper half of the bits, NaN and all; `.ftz` leaves the sign of a subnormal.
+/// bf16 as f32: the upper half of the bits, NaN and all.
 fn shift_up(cx: &mut Cx<'_>) -> Value {
     let a = cx.src("a");
     let wide = cx.b.zext(a, Elem::I32);
-    let bits = cx.b.int_imm(IntBin::Shl, wide, 16);
-    if !cx.has(".ftz") {
-        return bits;
-    }
-    let exponent = cx.b.int_imm(IntBin::And, bits, 0x7f80_0000);
-    let tiny = cx.b.cmp_imm(IntCmp::Eq, exponent, 0);
-    let zero = cx.b.int_imm(IntBin::And, bits, 0x8000_0000);
-    cx.b.select(tiny, zero, bits)
+    cx.b.int_imm(IntBin::Shl, wide, 16)
 }
 
 /// `.ftz` of f64 to f32: zero of the same sign where the result is subnormal, decided as if the exponent had no lower bound. `v` is
@@ -144,23 +135,32 @@ fn flush_tiny(cx: &mut Cx<'_>, v: Value, d: Value, round: Round) -> Value {
     cx.b.select(tiny, zero, d)
 }
 
-/// A NaN of f64 as f32: sign and the top of the payload kept, made quiet.
-fn narrowed_nan(cx: &mut Cx<'_>) -> Value {
+/// The bits of `d`, which `a` was converted to; where that is NaN its sign and as much of the top of its payload as there is room
+/// for, made quiet.
+fn keep_payload(cx: &mut Cx<'_>, to: Ty, from: Ty, a: Value, d: Value) -> Value {
     let bits = cx.src("a");
-    let payload = cx.b.int_imm(IntBin::ShrU, bits, 29);
-    let payload = cx.b.zext(payload, Elem::I32);
-    let payload = cx.b.int_imm(IntBin::And, payload, 0x007f_ffff);
-    let upper = cx.b.int_imm(IntBin::ShrU, bits, 32);
-    let upper = cx.b.zext(upper, Elem::I32);
-    let sign = cx.b.int_imm(IntBin::And, upper, 0x8000_0000);
+    let wide = cx.b.zext(bits, Elem::I64);
+    let up = |ty: Ty| u64::from(64 - ty.bits());
+    let sign = cx.b.int_imm(IntBin::Shl, wide, up(from));
+    let sign = cx.b.int_imm(IntBin::And, sign, 1 << 63);
+    let payload = cx.b.int_imm(IntBin::Shl, wide, 64 - fraction_bits(from));
+    let payload = cx.b.int_imm(IntBin::ShrU, payload, 64 - fraction_bits(to));
+    let sign = cx.b.int_imm(IntBin::ShrU, sign, up(to));
     let nan = cx.b.or(payload, sign);
-    let nan = cx.b.int_imm(IntBin::Or, nan, 0x7fc0_0000);
-    cx.name(nan, "nan")
+    let nan = cx.b.zext(nan, to.container().elem);
+    let quiet = u64::MAX >> (64 - to.bits() + 1) & !(u64::MAX >> (65 - fraction_bits(to)));
+    let nan = cx.b.int_imm(IntBin::Or, nan, quiet);
+    let nan = cx.name(nan, "nan");
+    let is_nan = cx.b.fcmp(FCmp::Nan, a, a);
+    let number = cx.b.to_bits(d, to.container());
+    cx.b.select(is_nan, nan, number)
 }
 
-/// The bits of `d`, or `nan` where `a` is NaN.
-fn unless_nan(cx: &mut Cx<'_>, d: Value, a: Value, nan: Value) -> Value {
-    let is_nan = cx.b.fcmp(FCmp::Nan, a, a);
-    let bits = cx.b.to_bits(d, cx.b.ty(nan));
-    cx.b.select(is_nan, nan, bits)
+fn fraction_bits(ty: Ty) -> u64 {
+    match ty {
+        Ty::F16 => 10,
+        Ty::BF16 => 7,
+        Ty::F32 => 23,
+        _ => 52,
+    }
 }

@@ -1,6 +1,7 @@
 //! `cvt`: convert from one type to another.
 //!
-//! The legality below is that of ptxas 13.4, tried over all pairs of the types and all modifiers.
+//! The legality below is that of ptxas 13.4, tried over all pairs of the types and all modifiers. Recorded on an H200, all forms but
+//! those between integers × 1,024 values, without a difference.
 
 mod float;
 mod integer;
@@ -92,8 +93,8 @@ pub const ROOM: Room = Room {
     notes: &[
         "Float to integer clamps with and without `.sat`: both give the same code.",
         "NaN becomes 0 as an integer, unless the source is f64 or the destination has 64 bits: then its top bit alone.",
-        "`cvt.f32.bf16` is a shift: a NaN keeps its payload. f64 to f32 keeps the sign and the top of the payload; from \
-         f16, bf16 or f32 to f64 a NaN becomes 0x7fffffffe0000000.",
+        "With f64 on one side a NaN keeps its sign and what fits of its payload, and is made quiet; from f32 with `.ftz` it becomes \
+         0x7fffffffe0000000. `cvt.f32.bf16` is a shift: a NaN keeps every bit, with `.ftz` it becomes 0x7fffffff.",
         "`.ftz` has no effect on f32 to f16: the assembler's code is the same with it, and a subnormal f32 rounded up becomes 0x0001.",
         "`cvt.ftz.f32.f64` flushes what is subnormal when rounded as if the exponent had no lower bound.",
         "Where bf16 is on either side, registers must have exactly the size of the type.",

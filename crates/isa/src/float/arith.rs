@@ -5,7 +5,7 @@
 
 use super::{operand, rounding, saturate};
 use crate::{Cx, Form, Outcome, Ty, since};
-use hostwarp_ir::{FBin, FCmp, IntBin, Op, Type, Value};
+use hostwarp_ir::{FBin, FCmp, IntBin, Op, Round, Type, Value};
 
 const HALF: &[(&str, &str)] = &[(".rnd", ".rn"), (".htype", ".f16 .f16x2"), (".btype", ".bf16 .bf16x2")];
 const FULL: &[(&str, &str)] = &[(".rnd", ".rn .rz .rm .rp"), (".atype", ".f16 .bf16")];
@@ -131,7 +131,7 @@ fn two_operands(cx: &mut Cx<'_>, op: FBin) -> Outcome {
         None => (operand(cx, "a", ty), operand(cx, "b", ty)),
         Some(narrow) => {
             let a = operand(cx, "a", narrow);
-            let wide = cx.b.inst(Op::FCvt(hostwarp_ir::Round::Nearest), &[a], ty.arith());
+            let wide = cx.b.inst(Op::FCvt(Round::Nearest), &[a], ty.arith());
             (cx.name(wide, "a_wide"), operand(cx, "c", ty))
         }
     };
@@ -201,32 +201,33 @@ fn xor_sign(cx: &mut Cx<'_>, chosen: Value, ty: Ty) -> Value {
     cx.b.select(is_nan, bits, with_sign)
 }
 
-/// `neg`: on bits; a NaN of f64 keeps its payload, the others become canonical.
+/// `neg`. A NaN of f64 is made quiet and keeps its sign (recorded on an H200), the others become canonical.
 pub(crate) fn neg(cx: &mut Cx<'_>) -> Outcome {
     let ty = ty(cx);
+    let a = flushed(cx, "a", ty);
     let d = if ty == Ty::F64 {
-        let a = cx.src("a");
-        cx.b.int_imm(IntBin::Xor, a, 1 << 63)
+        // −0 − a is −a for every number, and gives a NaN its due.
+        let zero = cx.b.fconst(Type::F64, 1 << 63);
+        cx.b.float(FBin::Sub, Round::Nearest, false, zero, a)
     } else {
-        let a = flushed(cx, "a", ty);
         cx.b.inst(Op::FNeg, &[a], ty.arith())
     };
     cx.set("d", d);
     Ok(())
 }
 
-/// `abs`: a NaN of f64 passes unchanged, sign and all; the others become canonical.
+/// `abs`. A NaN of f64 is made quiet and keeps its sign (recorded on an H200), the others become canonical.
 pub(crate) fn abs(cx: &mut Cx<'_>) -> Outcome {
     let ty = ty(cx);
-    let d = if ty == Ty::F64 {
-        let (bits, a) = (cx.src("a"), operand(cx, "a", ty));
-        let magnitude = cx.b.int_imm(IntBin::And, bits, !(1 << 63));
+    let a = flushed(cx, "a", ty);
+    let mut d = cx.b.inst(Op::FAbs, &[a], ty.arith());
+    if ty == Ty::F64 {
+        let bits = cx.src("a");
+        let quiet = cx.b.int_imm(IntBin::Or, bits, 1 << 51);
         let is_nan = cx.b.fcmp(FCmp::Nan, a, a);
-        cx.b.select(is_nan, bits, magnitude)
-    } else {
-        let a = flushed(cx, "a", ty);
-        cx.b.inst(Op::FAbs, &[a], ty.arith())
-    };
+        let magnitude = cx.b.to_bits(d, Type::I64);
+        d = cx.b.select(is_nan, quiet, magnitude);
+    }
     cx.set("d", d);
     Ok(())
 }
