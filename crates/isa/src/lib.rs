@@ -20,6 +20,8 @@ pub mod data;
 pub mod float;
 pub mod logic;
 pub mod special;
+#[doc(hidden)]
+pub mod testing;
 pub mod video;
 pub mod warp;
 

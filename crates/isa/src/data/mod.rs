@@ -80,8 +80,9 @@ fn access_rule(m: &Match) -> Result<(), String> {
     let any = |prefix: &str| m.mods.iter().flatten().any(|x| x.starts_with(prefix));
     let wide = m.parsed.form.since.sm >= 100;
     let vec = m.get(".vec").and_then(|v| v[2..].parse::<u32>().ok()).unwrap_or(1);
-    let bits = vec * m.ty(".type").map_or(0, |t| t.bits());
-    if wide && bits != 256 {
+    let element = m.ty(".type").map_or(0, |t| t.bits());
+    let bits = vec * element;
+    if wide && (bits != 256 || element > 64) {
         return Err("only 256 bits at once (`.v8` of 32 bits, `.v4` of 64 bits) have these modifiers".into());
     }
     if !wide && bits > 128 {

@@ -1,0 +1,264 @@
+//! For tests: concrete instructions of every form, and the meaning of each built on operands that come from nowhere.
+//!
+//! [`crate::instances`] has every instruction on plain registers; this has a sample of everything else too: addresses, vectors, pairs,
+//! labels, names, special registers, with and without a guard.
+
+use crate::form::{Class, OperandSlot, Parsed};
+use crate::{Arg, Cx, Env, Instr, Match, Operand, OperandKind, Profile, Ty, resolve};
+use hostwarp_ir::{Builder, Elem, Function, Space, Type, Value, verify};
+
+/// A concrete instruction and the form it has.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Its opcode.
+    pub opcode: &'static str,
+    /// Its modifiers with their dots.
+    pub mods: Vec<&'static str>,
+    /// Its operands.
+    pub operands: Vec<Operand<'static>>,
+    /// What stands where.
+    pub matched: Match,
+}
+
+impl Shape {
+    /// For messages.
+    pub fn text(&self) -> String {
+        let kinds: Vec<String> = self.operands.iter().map(|o| format!("{:?}", o.kind)).collect();
+        format!("{}{} {}", self.opcode, self.mods.concat(), kinds.join(", "))
+    }
+}
+
+/// Shapes of a form for one opcode: each modifier and each kind of operand is there, of their combinations at most `limit`, spread evenly.
+pub fn shapes(opcode: &'static str, parsed: &'static Parsed, limit: usize) -> Vec<Shape> {
+    let mod_choices: Vec<Vec<Option<&'static str>>> = (parsed.mods.iter())
+        .map(|m| m.optional.then_some(None).into_iter().chain(m.members.iter().copied().map(Some)).collect())
+        .collect();
+    let mut out = vec![];
+    for mods in combinations(&mod_choices, limit) {
+        let given: Vec<&'static str> = mods.iter().flatten().copied().collect();
+        let operand_choices: Vec<Vec<Option<Operand<'static>>>> =
+            parsed.operands.iter().map(|o| choices(parsed, &mods, o)).collect();
+        for operands in combinations(&operand_choices, 24) {
+            let operands = join_pairs(parsed, operands);
+            let instr = Instr { opcode, mods: &given, operands: &operands };
+            if let Ok(matched) = resolve(&instr, Env::NEWEST)
+                && std::ptr::eq(matched.parsed, parsed)
+            {
+                out.push(Shape { opcode, mods: given.clone(), operands, matched });
+            }
+        }
+    }
+    out
+}
+
+/// What to try in an operand place; `None` leaves it out.
+fn choices(
+    parsed: &Parsed,
+    mods: &[Option<&'static str>],
+    place: &OperandSlot,
+) -> Vec<Option<Operand<'static>>> {
+    let ty = |i: usize| mods[i].and_then(Ty::parse).unwrap_or(Ty::B32);
+    let reg = |t: Ty| OperandKind::Reg(register(t));
+    let mut kinds = vec![];
+    match place.class {
+        _ if place.address => kinds.push(OperandKind::Address),
+        Class::Label => kinds.push(OperandKind::Label),
+        Class::Name => kinds.push(OperandKind::Name),
+        Class::Is(t) => kinds.push(reg(t)),
+        Class::Video32 => kinds.push(reg(Ty::B32)),
+        Class::Slot(i) | Class::AtLeast(i) => kinds.push(reg(ty(i))),
+        Class::Wide(i) => kinds.push(reg(ty(i).doubled().unwrap_or(Ty::B64))),
+        Class::Vector(i) => {
+            let vec = parsed.mods.iter().position(|m| m.name == ".vec").and_then(|v| mods[v]);
+            match vec.and_then(|v| v[2..].parse::<usize>().ok()) {
+                None => kinds.push(reg(ty(i))),
+                Some(n) => {
+                    let mut elements = vec![Operand::new(reg(ty(i))); n];
+                    kinds.push(OperandKind::Vector(elements.clone()));
+                    if place.dest {
+                        elements[0] = Operand::new(OperandKind::Sink);
+                        kinds.push(OperandKind::Vector(elements));
+                    }
+                }
+            }
+        }
+        Class::Any(i) => {
+            kinds.push(reg(ty(i)));
+            for n in [2, 4] {
+                if let Some(t) = bits_type(ty(i).bits() / n) {
+                    kinds.push(OperandKind::Vector(vec![Operand::new(reg(t)); n as usize]));
+                }
+            }
+            if !place.dest {
+                let special = if ty(i).bits() == 64 { Ty::U64 } else { Ty::U32 };
+                kinds.extend([OperandKind::Special(special), OperandKind::Int, OperandKind::Name]);
+            }
+        }
+    }
+    if place.sink {
+        kinds.push(OperandKind::Sink);
+    }
+    if place.immediate && !place.address && matches!(place.class, Class::Is(_) | Class::Slot(_)) {
+        kinds.push(OperandKind::Int);
+    }
+    let mut out: Vec<Option<Operand<'static>>> = vec![];
+    if place.optional {
+        out.push(None);
+    }
+    for kind in kinds {
+        let selectors = place.selector.map(|(members, _)| members[members.len() / 2]);
+        for selector in [None, selectors] {
+            out.push(Some(Operand { selector, ..Operand::new(kind.clone()) }));
+        }
+        if place.neg || place.not {
+            out.push(Some(Operand { neg: place.neg, not: place.not, ..Operand::new(kind) }));
+        }
+    }
+    out.dedup();
+    out
+}
+
+/// The type a register is declared with where there is none of the format's own.
+fn register(ty: Ty) -> Ty {
+    match (ty.is_float(), ty.bits()) {
+        (true, 16) => Ty::B16,
+        (true, 32) if ty != Ty::F32 => Ty::B32,
+        (true, 64) if ty != Ty::F64 => Ty::B64,
+        (_, 32) if matches!(ty, Ty::U16x2 | Ty::S16x2) => Ty::B32,
+        _ => ty,
+    }
+}
+
+fn bits_type(bits: u32) -> Option<Ty> {
+    [Ty::B8, Ty::B16, Ty::B32, Ty::B64].into_iter().find(|t| t.bits() == bits)
+}
+
+fn join_pairs(parsed: &Parsed, operands: Vec<Option<Operand<'static>>>) -> Vec<Operand<'static>> {
+    let mut out: Vec<Operand<'static>> = vec![];
+    for (place, operand) in parsed.operands.iter().zip(operands) {
+        let Some(operand) = operand else { continue };
+        match out.pop_if(|_| place.pair) {
+            Some(first) => out.push(Operand::new(OperandKind::Pair(Box::new(first), Box::new(operand)))),
+            None => out.push(operand),
+        }
+    }
+    out
+}
+
+/// At most `limit` combinations, one from each list; all of them if they are not more.
+fn combinations<T: Clone>(choices: &[Vec<T>], limit: usize) -> Vec<Vec<T>> {
+    let total: u128 = choices.iter().map(|c| c.len() as u128).product();
+    let take = total.min(limit as u128);
+    // A step near the golden ratio of the total that shares no factor with it visits far-apart combinations, none twice.
+    let mut step = (total * 618 / 1000).max(1);
+    while gcd(step, total) > 1 {
+        step += 1;
+    }
+    (0..take)
+        .map(|k| {
+            let mut at = k * step % total;
+            let pick = |c: &Vec<T>| {
+                let i = at % c.len() as u128;
+                at /= c.len() as u128;
+                c[i as usize].clone()
+            };
+            choices.iter().map(pick).collect()
+        })
+        .collect()
+}
+
+fn gcd(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Builds the meaning of a shape and checks that it is valid IR and gives every destination exactly one value of the right type.
+/// `Ok(None)`: the room says that this is not done yet.
+pub fn build(shape: &Shape, guarded: bool, profile: Profile) -> Result<Option<Function>, String> {
+    let m = &shape.matched;
+    let mut b = Builder::new("shape");
+    let windowed = matches!(m.space(), Space::Shared | Space::Local | Space::Const | Space::Param);
+    let address_type = if guarded && windowed { Type::I32 } else { Type::I64 };
+    let (mut args, mut lens, mut selectors, mut negated) = (vec![], vec![], vec![], vec![]);
+    for slot in 0..m.parsed.operands.len() {
+        let operand = operand_at(shape, slot);
+        selectors.push(operand.and_then(|o| o.selector));
+        negated.push(operand.is_some_and(|o| o.neg));
+        lens.push(match operand.map(|o| &o.kind) {
+            None => 0,
+            Some(OperandKind::Vector(es)) => es.len(),
+            Some(_) => 1,
+        });
+        args.push(match operand {
+            Some(o) if !m.parsed.operands[slot].dest => argument(&mut b, m, slot, o, address_type),
+            _ => Arg::None,
+        });
+    }
+    let guard = guarded.then(|| b.iconst(Type::I1, 1));
+    let caller = guarded.then(|| b.new_block());
+    let mut cx = Cx { b: &mut b, m, args, selectors, negated, lens, guard, profile, caller, results: vec![] };
+    if (m.room.meaning)(&mut cx).is_err() {
+        return Ok(None);
+    }
+    let results = cx.results;
+    check_results(shape, &b, &results)?;
+    let func = b.finish();
+    verify(&func).map_err(|e| format!("{e}\n{func}"))?;
+    Ok(Some(func))
+}
+
+fn argument(b: &mut Builder, m: &Match, slot: usize, operand: &Operand<'_>, address: Type) -> Arg {
+    let own_width = matches!(m.parsed.operands[slot].class, Class::Any(_));
+    let ty = m.operand_ty(slot).unwrap_or(Ty::B32).container();
+    match &operand.kind {
+        OperandKind::Address => Arg::Address(b.iconst(address, 64)),
+        OperandKind::Label => Arg::Label(b.new_block()),
+        OperandKind::Vector(es) => {
+            let element = |e: &Operand<'_>| match e.kind {
+                OperandKind::Reg(t) if own_width => t.container(),
+                _ => ty,
+            };
+            Arg::Vector(es.iter().map(|e| b.iconst(element(e), 1)).collect())
+        }
+        _ => Arg::Value(b.iconst(ty, 1)),
+    }
+}
+
+/// What stands in an operand place; of a pair, its half.
+fn operand_at(shape: &Shape, slot: usize) -> Option<&Operand<'static>> {
+    let operand = &shape.operands[shape.matched.operands[slot]?];
+    Some(match &operand.kind {
+        OperandKind::Pair(_, second) if shape.matched.parsed.operands[slot].pair => second,
+        OperandKind::Pair(first, _) => first,
+        _ => operand,
+    })
+}
+
+fn check_results(shape: &Shape, b: &Builder, results: &[(usize, Vec<Value>)]) -> Result<(), String> {
+    let m = &shape.matched;
+    for (slot, place) in m.parsed.operands.iter().enumerate() {
+        let written: Vec<_> = results.iter().filter(|(s, _)| *s == slot).collect();
+        let Some(operand) = operand_at(shape, slot).filter(|_| place.dest) else {
+            if written.is_empty() {
+                continue;
+            }
+            return Err(format!("`{}` is no destination here and is written", place.name));
+        };
+        let [(_, values)] = written[..] else {
+            return Err(format!("`{}` is written {} times", place.name, written.len()));
+        };
+        let ty = m.operand_ty(slot).unwrap_or(Ty::B32).container();
+        let want = match (&operand.kind, place.class) {
+            (OperandKind::Vector(es), Class::Any(_)) => {
+                let bits = ty.bits() / es.len() as u32;
+                vec![Type::scalar(Elem::int(bits).unwrap_or(Elem::I64)); es.len()]
+            }
+            (OperandKind::Vector(es), _) => vec![ty; es.len()],
+            _ => vec![ty],
+        };
+        let got: Vec<Type> = values.iter().map(|v| b.ty(*v)).collect();
+        if got != want {
+            return Err(format!("`{}` is given {got:?}, not {want:?}", place.name));
+        }
+    }
+    Ok(())
+}

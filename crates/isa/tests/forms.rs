@@ -1,0 +1,41 @@
+//! Every form of every room: its meaning must be valid IR, whatever stands in its places, with a guard and without.
+
+use hostwarp_ir::expand::{Caps, expand};
+use hostwarp_ir::verify_primitive;
+use hostwarp_isa::{Profile, find, opcodes, testing};
+
+/// Combinations of modifiers tried for each form.
+const LIMIT: usize = 200;
+
+#[test]
+fn every_form_has_a_meaning_that_verifies() {
+    let mut wrong = vec![];
+    for opcode in opcodes() {
+        let (entry, opcode) = find(opcode).expect("listed");
+        for parsed in &entry.forms {
+            let shapes = testing::shapes(opcode, parsed, LIMIT);
+            if shapes.is_empty() {
+                wrong.push(format!("{}: nothing matches this form", parsed.form.syntax));
+            }
+            for (i, shape) in shapes.iter().enumerate() {
+                let profile = if i % 2 == 0 { Profile::Isa } else { Profile::Sm90 };
+                for guarded in [false, true] {
+                    // The builder panics on an invalid function in debug builds.
+                    let built = std::panic::catch_unwind(|| testing::build(shape, guarded, profile))
+                        .unwrap_or_else(|_| Err("panics".into()));
+                    match built {
+                        Err(why) => wrong.push(format!("{}: {why}", shape.text())),
+                        Ok(None) => {}
+                        Ok(Some(mut func)) => {
+                            expand(&mut func, Caps::default());
+                            if let Err(why) = verify_primitive(&func) {
+                                wrong.push(format!("{}, expanded: {why}", shape.text()));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
+}
