@@ -195,6 +195,17 @@ impl Arena {
         id
     }
 
+    /// [`push_expr`](Self::push_expr) without a payload, the common case.
+    #[inline]
+    pub fn push_leaf(&mut self, tag: Tag, span: Span) -> Id {
+        if span.len() >= LONG {
+            return self.push_expr(tag, span, &[]);
+        }
+        let id = self.exprs.len() as u32;
+        self.exprs.extend_from_slice(&[span.start, (tag as u32) << LENGTH_BITS | span.len()]);
+        id
+    }
+
     pub fn expr_tag(&self, id: Id) -> Tag {
         Tag::from_byte((self.exprs[id as usize + 1] >> LENGTH_BITS) as u8)
     }

@@ -8,12 +8,13 @@ impl Parser<'_> {
     /// `.global .u32 x;` or `.visible .entry f() {`: which one shows only after the linkage.
     pub(super) fn declaration_or_function(&mut self) {
         let start = self.token.span;
+        let before = self.prev_end;
         let first = self.arena.specs.len() as u32;
         self.specifiers();
         let is_function =
             self.token.kind == TokenKind::Dot && matches!(self.text_of(self.token.span), ".entry" | ".func");
         if is_function {
-            self.close_before_function(start);
+            self.close_before_function(start, before);
             self.function(start.start, first);
         } else {
             let specs = Run { start: first, end: self.arena.specs.len() as u32 };
@@ -108,23 +109,31 @@ impl Parser<'_> {
         };
         let params = if self.token.kind == TokenKind::LParen { self.params() } else { Run::default() };
         let directives = self.function_directives();
+        // ptxas does not insist on the `;` of a declaration.
+        let declared =
+            self.eat(TokenKind::Semi) || matches!(self.token.kind, TokenKind::Dot | TokenKind::Eof);
+        if !declared && self.token.kind != TokenKind::LBrace {
+            self.expected(Expected::BodyOrSemi);
+            self.skip_header();
+        }
+        let has_body = !declared && self.token.kind == TokenKind::LBrace;
         let node = self.arena.nodes.len() as u32;
         let data = self.arena.functions.len() as u32;
-        let has_body = self.token.kind == TokenKind::LBrace;
         let body = if has_body { node + 1 } else { NONE };
         self.arena.functions.push(FunctionData { specs, keyword, name, returns, params, directives, body });
-        // ptxas does not insist on the `;` of a declaration.
-        let next_item = matches!(self.token.kind, TokenKind::Dot | TokenKind::Eof);
-        if !has_body && !next_item {
-            self.end_with_semi(Expected::BodyOrSemi);
-        }
         self.push_node(NodeKind::Function, start, data);
         if has_body {
             self.open_block(Some(node));
-        } else if self.token.kind == TokenKind::LBrace && self.prev_kind != TokenKind::Semi {
-            // The header was not understood up to its brace: what follows is still its body.
-            self.arena.functions[data as usize].body = node + 1;
-            self.open_block(Some(node));
+        }
+    }
+
+    /// Skips what was not understood of a header, but never into the body or the next item.
+    fn skip_header(&mut self) {
+        use TokenKind as T;
+        while !matches!(self.token.kind, T::LBrace | T::RBrace | T::Eof) && !self.at_directive() {
+            if self.bump().kind == T::Semi {
+                return;
+            }
         }
     }
 

@@ -77,6 +77,28 @@ impl Parser<'_> {
 
     #[inline]
     fn sub_expr(&mut self, what: Expected) -> Sub {
+        // Most operands are one word; nothing that ends one can continue an expression.
+        let one_word = match self.peek.kind {
+            TokenKind::Comma
+            | TokenKind::Semi
+            | TokenKind::RBrace
+            | TokenKind::RBracket
+            | TokenKind::RParen => true,
+            TokenKind::Dot => !self.selectors,
+            _ => false,
+        };
+        if one_word
+            && matches!(
+                self.token.kind,
+                TokenKind::Ident | TokenKind::Int | TokenKind::Float | TokenKind::FloatBits32
+            )
+        {
+            return self.primary(what);
+        }
+        self.full_expr(what)
+    }
+
+    fn full_expr(&mut self, what: Expected) -> Sub {
         let condition = self.binary(0, what);
         if self.token.kind != TokenKind::Question {
             return condition;
@@ -203,11 +225,11 @@ impl Parser<'_> {
             T::LBracket => return self.bracketed(Tag::Address, T::RBracket),
             _ => {
                 self.expected(what);
-                return self.error_expr(Span::at(self.token.span.start));
+                return self.error_expr(Span::at(self.prev_end));
             }
         };
         let span = self.bump().span;
-        Sub { id: self.arena.push_expr(tag, span, &[]), depth: 1 }
+        Sub { id: self.arena.push_leaf(tag, span), depth: 1 }
     }
 
     fn paren(&mut self) -> Sub {

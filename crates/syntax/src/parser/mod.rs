@@ -199,8 +199,8 @@ impl<'a> Parser<'a> {
         let span = if missing { Span::at(self.prev_end) } else { self.token.span };
         // One message per place: what follows from the first is noise.
         let told = |e: &SyntaxError| {
-            matches!(e.kind, ErrorKind::Expected { .. })
-                && (e.span.start == span.start || e.span.start == self.prev_end)
+            let places = [span.start, self.prev_end, self.token.span.start];
+            matches!(e.kind, ErrorKind::Expected { .. }) && places.contains(&e.span.start)
         };
         if !self.errors.last().is_some_and(told) {
             self.error(ErrorKind::Expected { expected, found }, span);

@@ -61,7 +61,7 @@ impl Parser<'_> {
         }
         while let Some(brace) = self.open.last().map(|open| open.brace) {
             self.error(ErrorKind::UnclosedBlock, brace);
-            self.close();
+            self.close(self.prev_end);
         }
     }
 
@@ -104,34 +104,34 @@ impl Parser<'_> {
             self.error(ErrorKind::UnmatchedBrace, brace);
             self.push_node(NodeKind::Error, brace.start, NONE);
         } else {
-            self.close();
+            self.close(self.prev_end);
         }
     }
 
-    /// Closes the innermost block at the end of the token before the cursor.
-    fn close(&mut self) {
+    /// Closes the innermost block at `end`.
+    fn close(&mut self, end: u32) {
         let Some(open) = self.open.pop() else { return };
         let next = self.arena.nodes.len() as u32;
         let node = &mut self.arena.nodes[open.node as usize];
-        node.span.end = self.prev_end;
+        node.span.end = end;
         match open.section {
             Some(section) => self.arena.sections[section as usize].next = next,
             None => node.data = next,
         }
         if let Some(function) = open.function {
-            self.arena.nodes[function as usize].span.end = self.prev_end;
+            self.arena.nodes[function as usize].span.end = end;
         }
     }
 
-    /// Closes everything before a function that begins inside another.
-    pub(super) fn close_before_function(&mut self, at: Span) {
+    /// Closes everything, at `end`, before a function that begins inside another.
+    pub(super) fn close_before_function(&mut self, at: Span, end: u32) {
         if self.open.is_empty() {
             return;
         }
         self.error(ErrorKind::NestedFunction, at);
         self.ignored_braces = 0;
         while !self.open.is_empty() {
-            self.close();
+            self.close(end);
         }
     }
 
@@ -294,7 +294,7 @@ impl Parser<'_> {
     }
 
     /// Whether a directive under the cursor begins a statement, as far as can be told without reading on.
-    fn at_directive(&self) -> bool {
+    pub(super) fn at_directive(&self) -> bool {
         if self.token.kind != TokenKind::Dot {
             return false;
         }
@@ -366,13 +366,14 @@ impl Parser<'_> {
     fn dot_statement(&mut self) {
         let span = self.token.span;
         let name = self.text_of(span);
-        if self.in_section() && !begins_statement(name) && !may_begin_statement(name) {
-            return self.plain_directive(true);
-        }
         if self.in_section() {
+            let data = matches!(name, ".b8" | ".b16" | ".b32" | ".b64");
+            if data || !begins_statement(name) && !may_begin_statement(name) {
+                return self.plain_directive(true);
+            }
             let brace = self.open.last().map_or(span, |open| open.brace);
             self.error(ErrorKind::UnclosedBlock, brace);
-            self.close();
+            self.close(self.prev_end);
         }
         match name {
             ".version" | ".address_size" => self.directive_with(|p| {

@@ -3,6 +3,10 @@
 use crate::arena::{Node, NodeKind};
 use crate::{Module, Token, TokenKind};
 
+/// Statements are broken after a comma: between operands beyond the first width, within one beyond the second.
+const COMFORTABLE: usize = 80;
+const WIDTH: usize = 110;
+
 /// What to print before a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Gap {
@@ -20,13 +24,18 @@ pub(super) struct Leaf {
     /// Where the section ends whose header this is.
     pub section_end: u32,
     /// The last token was a comma.
-    pub after_comma: bool,
+    after_comma: bool,
     previous: Option<Token>,
+    /// How many tokens were printed.
+    tokens: usize,
+    /// Has a body.
+    has_body: bool,
     /// The last token was a prefix operator.
     after_prefix: bool,
     /// Brackets of each kind that are open.
     parens: u32,
     brackets: u32,
+    braces: u32,
     /// Where opcode and modifiers end.
     mnemonic_end: u32,
     opcode_end: u32,
@@ -35,7 +44,7 @@ pub(super) struct Leaf {
     name_end: u32,
     /// Two or more parameters, to be printed one per line.
     many_params: bool,
-    /// How many parentheses were open where the parameter list began.
+    /// Within the parameter list.
     in_params: bool,
     /// Starts of the function's directives.
     directives: std::ops::Range<usize>,
@@ -98,9 +107,12 @@ impl Leaf {
             section_end: node.span.end,
             after_comma: false,
             previous: None,
+            tokens: 0,
+            has_body: false,
             after_prefix: false,
             parens: 0,
             brackets: 0,
+            braces: 0,
             mnemonic_end: 0,
             opcode_end: 0,
             in_init: false,
@@ -120,6 +132,7 @@ impl Leaf {
                 let data = &module.arena.functions[node.data as usize];
                 if let Some(body) = module.arena.nodes.get(data.body as usize) {
                     leaf.end = body.span.start;
+                    leaf.has_body = true;
                 }
                 leaf.name_end = data.name.end;
                 leaf.many_params = data.params.range().len() > 1;
@@ -128,6 +141,12 @@ impl Leaf {
             _ => {}
         }
         leaf
+    }
+
+    /// Whether a line of this length is to be broken before the next token.
+    pub fn breaks_at(&self, length: usize) -> bool {
+        let inside = self.parens + self.brackets + self.braces > 0;
+        self.after_comma && length > if inside { WIDTH } else { COMFORTABLE }
     }
 
     /// Whether none of its tokens was printed yet.
@@ -141,7 +160,9 @@ impl Leaf {
             None => Gap::None,
             Some(previous) => self.gap(module, previous, token),
         };
-        let binary = self.previous.is_some_and(|p| ends_operand(p.kind));
+        let directive_name = self.kind == NodeKind::Directive && self.tokens == 1;
+        let binary = self.previous.is_some_and(|p| ends_operand(p.kind)) && !directive_name;
+        self.tokens += 1;
         self.after_prefix = !binary && is_prefix(token.kind);
         self.after_comma = token.kind == TokenKind::Comma;
         match token.kind {
@@ -152,6 +173,8 @@ impl Leaf {
             }
             TokenKind::LBracket => self.brackets += 1,
             TokenKind::RBracket => self.brackets = self.brackets.saturating_sub(1),
+            TokenKind::LBrace => self.braces += 1,
+            TokenKind::RBrace => self.braces = self.braces.saturating_sub(1),
             TokenKind::Assign => self.in_init = true,
             _ => {}
         }
@@ -190,7 +213,7 @@ impl Leaf {
             let directives = &module.arena.directives[self.directives.clone()];
             if directives.first().is_some_and(|d| d.name.start == token.span.start) {
                 self.directives.start += 1;
-                return Some(Gap::Line(0));
+                return Some(if self.has_body { Gap::Line(0) } else { Gap::Space });
             }
         }
         None

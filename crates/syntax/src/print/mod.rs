@@ -18,15 +18,12 @@ use leaf::{Gap, Leaf};
 const INDENT: usize = 4;
 /// Deeper blocks are not indented further: a page has an edge, and hostile nesting must not multiply the text.
 const MAX_INDENT: usize = 10;
-/// Statements longer than this are broken after a comma.
-const WIDTH: usize = 110;
 
 /// The canonical text of a module.
 ///
 /// ```
 /// use hostwarp_syntax::{parse, print};
-/// let text = ".entry k(){ // go\n@p   add . s32 %r1 ,%r2,[ a +4];ret ;}";
-/// # let text = text.replace(". s32", ".s32");
+/// let text = ".entry k(){ // go\n@p   add .s32 %r1 ,%r2,[ a +4];ret ;}";
 /// assert_eq!(print(&parse(text).module), "\
 /// .entry k()
 /// { // go
@@ -203,7 +200,7 @@ impl<'m> Printer<'m> {
         let level = self.blocks.len();
         let Some(leaf) = &mut self.leaf else { return };
         let first = leaf.is_untouched();
-        let too_long = self.out.len() - self.line_start > WIDTH && leaf.after_comma;
+        let too_long = leaf.breaks_at(self.out.len() - self.line_start);
         let gap = if token.kind.is_comment() { Gap::Space } else { leaf.before(self.module, token) };
         match gap {
             _ if first => {}
@@ -230,7 +227,9 @@ impl<'m> Printer<'m> {
         let text = if to_line_end { text.trim_ascii_end() } else { text };
         self.out.push_str(text);
         self.line_full = to_line_end;
-        if let Some(at) = text.rfind('\n') {
+        if token.kind == TokenKind::BlockComment
+            && let Some(at) = text.rfind('\n')
+        {
             self.line_start = self.out.len() - (text.len() - at - 1);
         }
     }
