@@ -27,12 +27,19 @@ pub(crate) struct Body<'m> {
     local: u64,
 }
 
+/// What a kernel without parameters of its own reads first and stores last.
+#[derive(Default)]
+pub(crate) struct Interface {
+    pub inputs: Vec<(Reg, String)>,
+    pub outputs: Vec<Reg>,
+}
+
 pub(crate) fn check<'m>(
     c: &mut Checker<'m>,
     block: Block<'m>,
     name: &str,
-    is_entry: bool,
     build: bool,
+    interface: Option<&Interface>,
 ) -> BodyResult {
     let mut body = Body {
         emit: build.then(|| Emit::new(name, c.options.profile, c.out.address_size)),
@@ -44,7 +51,9 @@ pub(crate) fn check<'m>(
         shared_align: 16,
         local: 0,
     };
-    _ = is_entry;
+    if let (Some(emit), Some(interface)) = (&mut body.emit, interface) {
+        emit.load_inputs(&interface.inputs);
+    }
     body.block(c, block);
     let info = ir::KernelInfo {
         param_bytes: 0,
@@ -60,6 +69,9 @@ pub(crate) fn check<'m>(
         let d = Diagnostic::new(Code::TooLarge, text, c.item_head())
             .help("declare it `.extern .shared` without a bound and give its size at launch");
         c.report(d);
+    }
+    if let (Some(emit), Some(interface)) = (&mut body.emit, interface) {
+        emit.store_outputs(&interface.outputs);
     }
     let dynamic = align_up(body.shared, body.shared_align);
     let function = match (body.unsupported, body.emit) {
@@ -231,7 +243,7 @@ impl<'m> Body<'m> {
                     addresses += 1;
                 }
                 Kind::Variable { index, .. } => self.use_variable(c, index, operand.span),
-                Kind::Function(_) => {
+                Kind::Function => {
                     let what = "the address of a function".to_string();
                     let text = "addresses of functions are not supported yet";
                     c.report(Diagnostic::new(Code::UnsupportedFeature, text, operand.span));

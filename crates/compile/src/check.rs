@@ -9,8 +9,7 @@ use crate::{Kernel, Module, Options, Unusable};
 use hostwarp_ir as ir;
 use hostwarp_isa::Env;
 use hostwarp_syntax::{
-    self as syntax, Declaration, Directive, DirectiveKind, Expr, ExprKind, LineIndex, Name, Space, Span,
-    Statement,
+    self as syntax, Declaration, Directive, DirectiveKind, Expr, LineIndex, Name, Space, Span, Statement,
 };
 
 /// The newest PTX version known, major × 10 + minor.
@@ -314,7 +313,7 @@ impl<'m> Checker<'m> {
         let name = f.name().map_or("", |n| n.text);
         let limits = self.limits(f);
         let build = f.is_entry() && !self.options.check_only;
-        let mut result = crate::body::check(self, body, name, f.is_entry(), build);
+        let mut result = crate::body::check(self, body, name, build, None);
         self.scopes.leave();
         if !f.is_entry() {
             return;
@@ -482,12 +481,4 @@ pub(crate) struct BodyResult {
 /// Whether there is an error among these.
 pub(crate) fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|d| d.severity == Severity::Error)
-}
-
-/// An expression that is a plain name.
-pub(crate) fn plain_name(expr: Expr<'_>) -> Option<&str> {
-    match expr.kind() {
-        ExprKind::Name(name) => Some(name),
-        _ => None,
-    }
 }

@@ -5,10 +5,13 @@ use crate::init::float_or_int_bits;
 use crate::layout::{Place, ir_space};
 use crate::operand::{Address, Base, Kind, Operand, Pool};
 use crate::scope::Reg;
-use hostwarp_ir::{self as ir, Builder, Elem, Op, Special, Type, Value, Var};
+use hostwarp_ir::{self as ir, Builder, Elem, Mem, Op, Special, Type, Value, Var};
 use hostwarp_isa::{Arg, Cx, Match, Profile, Ty, form::Class};
 use hostwarp_syntax::{Const, Space};
 use rustc_hash::FxHashMap;
+
+/// How far the inputs and outputs of a snippet are apart.
+const STEP: u64 = crate::Snippet::STEP as u64;
 
 pub(crate) struct Emit {
     b: Builder,
@@ -18,6 +21,8 @@ pub(crate) struct Emit {
     labels: FxHashMap<u32, ir::Block>,
     /// Constants that are offsets in dynamic shared memory until it is known where that begins.
     dynamic: Vec<Value>,
+    /// Where `ret` goes; it ends the thread if this is nothing.
+    caller: Option<ir::Block>,
 }
 
 impl Emit {
@@ -29,6 +34,7 @@ impl Emit {
             registers: FxHashMap::default(),
             labels: FxHashMap::default(),
             dynamic: vec![],
+            caller: None,
         }
     }
 
@@ -63,6 +69,41 @@ impl Emit {
             }
         }
         self.b.finish()
+    }
+
+    /// Loads the registers a snippet reads first, and has `ret` go to where its outputs are stored.
+    pub fn load_inputs(&mut self, inputs: &[(Reg, String)]) {
+        for (i, (reg, name)) in inputs.iter().enumerate() {
+            let at = self.b.iconst(Type::I32, (i as u64 + 1) * STEP);
+            let ty = reg.ty.container();
+            let load = |b: &mut Builder, ty| b.inst(Op::Load(Mem::weak(ir::Space::Param)), &[at], ty);
+            let value = if ty == Type::I1 {
+                let byte = load(&mut self.b, Type::I8);
+                self.b.cmp_imm(ir::IntCmp::Ne, byte, 0)
+            } else {
+                load(&mut self.b, ty)
+            };
+            let value = self.b.name(value, name);
+            let var = self.register(*reg);
+            self.b.set(var, value);
+        }
+        self.caller = Some(self.b.new_block());
+    }
+
+    /// Stores the registers a snippet writes.
+    pub fn store_outputs(&mut self, outputs: &[Reg]) {
+        if let Some(end) = self.caller {
+            self.b.jump(end);
+            self.b.switch_to(end);
+        }
+        let zero = self.b.iconst(Type::I32, 0);
+        let out = self.b.inst(Op::Load(Mem::weak(ir::Space::Param)), &[zero], Type::I64);
+        for (i, reg) in outputs.iter().enumerate() {
+            let value = self.read(*reg);
+            let value = if reg.ty == Ty::Pred { self.b.zext(value, Elem::I8) } else { value };
+            let at = self.b.int_imm(ir::IntBin::Add, out, i as u64 * STEP);
+            self.b.effect(Op::Store(Mem::weak(ir::Space::Global)), &[at, value], None);
+        }
     }
 
     pub fn register(&mut self, reg: Reg) -> Var {
@@ -122,7 +163,7 @@ impl Emit {
             lens,
             guard,
             profile: self.profile,
-            caller: None,
+            caller: self.caller,
             results: vec![],
         };
         (m.room.meaning)(&mut cx)?;

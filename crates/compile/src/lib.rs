@@ -33,10 +33,12 @@ mod near;
 mod opcodes;
 mod operand;
 mod scope;
+mod snippet;
 mod special;
 
 pub use diagnostic::{Code, Diagnostic, Example, Label, Page, Severity, Style, render, to_json};
 pub use module::{Data, Image, Kernel, Limits, Module, Param, Relocation, Symbol, Unusable};
+pub use snippet::{Snippet, SnippetRegister, compile_snippet};
 
 use hostwarp_isa::Profile;
 use hostwarp_syntax::Parsed;

@@ -36,7 +36,7 @@ pub(crate) enum Kind {
         index: u32,
         offset: i64,
     },
-    Function(u32),
+    Function,
     Other(&'static str),
     /// Something was wrong with it and has been reported.
     Error,
@@ -152,7 +152,7 @@ impl<'m> Checker<'m> {
             }
             Some(Entity::Variable(index)) => Kind::Variable { index, offset: 0 },
             Some(Entity::Label(index)) => Kind::Label(index),
-            Some(Entity::Function(index)) => Kind::Function(index),
+            Some(Entity::Function(_)) => Kind::Function,
             Some(Entity::Targets) => Kind::Other("a list of targets"),
             Some(Entity::Broken) => Kind::Error,
             None if name == "WARP_SZ" => Kind::Const(Const::S64(32)),

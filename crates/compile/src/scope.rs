@@ -107,10 +107,10 @@ impl<'m> Scopes<'m> {
         Ok(())
     }
 
-    /// Gives a name another meaning in the scope that has it.
-    pub fn redefine(&mut self, name: &'m str, entity: Entity, span: Span) {
+    /// Gives a name another meaning where it was defined.
+    pub fn redefine(&mut self, name: &'m str, entity: Entity) {
         if let Some(binding) = self.names.get_mut(name) {
-            (binding.entity, binding.span) = (entity, span);
+            binding.entity = entity;
         }
     }
 

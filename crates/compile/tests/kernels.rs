@@ -35,3 +35,18 @@ fn video() {
     );
     assert!(f.to_string().contains("select"), "{f}");
 }
+
+#[test]
+fn examples() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let mut count = 0;
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "ptx") {
+            let source = std::fs::read_to_string(&path).unwrap();
+            assert!(!functions(&source).is_empty(), "{}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count > 5);
+}
