@@ -80,5 +80,5 @@ pub(crate) struct Ctx {
     pub(crate) fuel: i64,
     pub(crate) callbacks: Callbacks,
     /// The engine's own state, for the callbacks.
-    pub(crate) engine: *mut c_void,
+    pub(crate) engine: *const c_void,
 }

@@ -121,7 +121,8 @@ impl<'a> Emitter<'a> {
                 }
                 Term::WarpSync { .. } => has_warp_sync = true,
                 Term::Barrier { id, count, .. } => {
-                    let varies = |v: &Value| plan.shape[v.index()] != Spread::Uniform;
+                    let constant = |v: &Value| matches!(remade[v.index()], Some(Op::Const(_)));
+                    let varies = |v: &Value| plan.shape[v.index()] != Spread::Uniform && !constant(v);
                     if varies(id) || count.as_ref().is_some_and(varies) {
                         return refuse("barriers that differ between the lanes of a warp");
                     }
@@ -204,7 +205,10 @@ impl<'a> Emitter<'a> {
     }
 
     fn spread(&self, v: Value) -> Spread {
-        self.plan.shape[v.index()]
+        match self.remade[v.index()] {
+            Some(Op::Const(_)) => Spread::Uniform,
+            _ => self.plan.shape[v.index()],
+        }
     }
 
     fn ty(&self, v: Value) -> Type {

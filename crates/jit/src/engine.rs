@@ -1,5 +1,6 @@
 //! Compiled kernels: made, kept, run.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, RwLock};
 use std::time::Instant;
@@ -133,14 +134,14 @@ impl fmt::Debug for JitKernel {
 /// Instructions a group may run before the others get their turn.
 const SLICE: i64 = 1 << 22;
 
-/// What the callbacks work on during a call.
+/// What the callbacks work on during a call. Shared with whoever makes the call, hence the cells.
 struct Engine<'a> {
     kernel: &'a JitKernel,
     launch: &'a Launch<'a>,
     cta: *mut Cta,
     /// Lanes of the group that have stopped somewhere.
-    parked: u64,
-    fault: Option<Box<KernelFault>>,
+    parked: Cell<u64>,
+    fault: Cell<Option<Box<KernelFault>>>,
 }
 
 impl JitKernel {
@@ -186,15 +187,15 @@ impl JitKernel {
             return self.interpret(launch, cta, budget);
         }
         let tids = self.tids(launch);
-        let mut engine = Engine { kernel: self, launch, cta, parked: 0, fault: None };
+        let engine = Engine { kernel: self, launch, cta, parked: Cell::new(0), fault: Cell::new(None) };
         let mut ctx = context(launch, engine.cta, &tids);
-        ctx.engine = (&raw mut engine).cast();
+        ctx.engine = (&raw const engine).cast();
         let mut left = i64::try_from(budget).unwrap_or(i64::MAX).max(1);
         let width = self.program.plan().assume.group;
         loop {
             let mut ran = false;
             for lane0 in (0..launch.lanes()).step_by(width as usize) {
-                match self.run_group(&mut engine, &mut ctx, lane0, width, &mut left) {
+                match self.run_group(&engine, &mut ctx, lane0, width, &mut left) {
                     Step::Idle => {}
                     Step::Ran => ran = true,
                     Step::Split => {
@@ -225,14 +226,7 @@ impl JitKernel {
     }
 
     /// Runs the lanes of a group that can go on, once.
-    fn run_group(
-        &self,
-        engine: &mut Engine<'_>,
-        ctx: &mut Ctx,
-        lane0: u32,
-        width: u32,
-        left: &mut i64,
-    ) -> Step {
+    fn run_group(&self, engine: &Engine<'_>, ctx: &mut Ctx, lane0: u32, width: u32, left: &mut i64) -> Step {
         let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
         // SAFETY: no call is in progress, so the pointer is the only way to the CTA.
         let cta = unsafe { &mut *engine.cta };
@@ -255,24 +249,23 @@ impl JitKernel {
         }
         let given = SLICE.min((*left).max(1));
         ctx.fuel = given;
-        engine.parked = 0;
+        engine.parked.set(0);
         let frame = cta.frame.as_mut_ptr();
         // SAFETY: the code was made for this program by `emit`, which checks every address it does not take from the context;
         // the context describes this launch and CTA and outlives the call; the frame has room for all lanes of the plan's frame
         // (checked in `run`); `block` is one that the code starts at.
         let status = unsafe { (self.entry)(ctx, frame, lane0, block, ready) };
-        if status == abi::FAULT || engine.fault.is_some() {
+        // SAFETY: the call is over.
+        let cta = unsafe { &mut *engine.cta };
+        let fault = engine.fault.take();
+        if fault.is_some() || status == abi::FAULT {
             let unknown = || {
-                // SAFETY: the call is over.
-                let cta = unsafe { &*engine.cta };
                 let kind = KernelFaultKind::Unsupported("a fault of compiled code without a cause".into());
                 Box::new(cta.fault(engine.launch, kind, 0, None))
             };
-            return Step::Fault(engine.fault.take().unwrap_or_else(unknown));
+            return Step::Fault(fault.unwrap_or_else(unknown));
         }
-        // SAFETY: the call is over.
-        let cta = unsafe { &mut *engine.cta };
-        let exited = ready & !engine.parked;
+        let exited = ready & !engine.parked.get();
         if exited != 0 {
             cta.exit(warp, (exited as u32) << shift);
         }
@@ -345,7 +338,7 @@ fn context(launch: &Launch<'_>, cta: *mut Cta, tids: &Tids) -> Ctx {
         globals_base: launch.globals_base,
         fuel: 0,
         callbacks: Callbacks { memory, barrier, warp_sync, park, trap, clock },
-        engine: std::ptr::null_mut(),
+        engine: std::ptr::null(),
     }
 }
 
@@ -353,11 +346,11 @@ fn context(launch: &Launch<'_>, cta: *mut Cta, tids: &Tids) -> Ctx {
 ///
 /// # Safety
 /// `ctx` is the context of a call in progress, as compiled code hands it to callbacks.
-unsafe fn engine<'a>(ctx: *mut Ctx) -> (&'a mut Engine<'a>, &'a mut Cta) {
-    // SAFETY: `run` keeps the engine and the CTA alive for the time of the call and does not touch them meanwhile; callbacks
-    // do not nest, so these are the only references.
+unsafe fn engine<'a>(ctx: *mut Ctx) -> (&'a Engine<'a>, &'a mut Cta) {
+    // SAFETY: `run` keeps the engine and the CTA alive for the time of the call and does not touch the CTA meanwhile; callbacks
+    // do not nest, so this is the only reference to it.
     unsafe {
-        let engine = &mut *(*ctx).engine.cast::<Engine<'a>>();
+        let engine = &*(*ctx).engine.cast::<Engine<'a>>();
         let cta = &mut *engine.cta;
         (engine, cta)
     }
@@ -382,7 +375,7 @@ unsafe extern "sysv64" fn memory(
     match unsafe { slow::memory_op(engine.launch, cta, inst, &lanes) } {
         Ok(()) => 0,
         Err(fault) => {
-            engine.fault = Some(fault);
+            engine.fault.set(Some(fault));
             1
         }
     }
@@ -395,13 +388,13 @@ unsafe extern "sysv64" fn barrier(ctx: *mut Ctx, block: u32, lane0: u32, mask: u
     let data = engine.launch.program.func().block(Block(block));
     let Term::Barrier { kind, next, .. } = &data.term else { return };
     if *kind == hostwarp_ir::BarrierKind::Sync {
-        engine.parked |= mask;
+        engine.parked.set(engine.parked.get() | mask);
     }
     let count = (count != u32::MAX).then_some(count);
     let lanes = (mask as u32) << shift;
     if let Err(kind) = cta.arrive(warp, lanes, *kind, id, count, Block(block), next.block) {
         let thread = lane0 + mask.trailing_zeros();
-        engine.fault = Some(Box::new(cta.fault(engine.launch, kind, data.term_line, Some(thread))));
+        engine.fault.set(Some(Box::new(cta.fault(engine.launch, kind, data.term_line, Some(thread)))));
     }
 }
 
@@ -410,7 +403,7 @@ unsafe extern "sysv64" fn warp_sync(ctx: *mut Ctx, block: u32, lane0: u32, mask:
     let (engine, cta) = unsafe { engine(ctx) };
     let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
     let Term::WarpSync { next, .. } = &engine.launch.program.func().block(Block(block)).term else { return };
-    engine.parked |= mask;
+    engine.parked.set(engine.parked.get() | mask);
     cta.warp_sync(warp, (mask as u32) << shift, named, Block(block), next.block);
 }
 
@@ -418,7 +411,7 @@ unsafe extern "sysv64" fn park(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64)
     // SAFETY: called by compiled code only.
     let (engine, cta) = unsafe { engine(ctx) };
     let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
-    engine.parked |= mask;
+    engine.parked.set(engine.parked.get() | mask);
     cta.set_pc(warp, (mask as u32) << shift, Block(block));
 }
 
@@ -435,7 +428,7 @@ unsafe extern "sysv64" fn trap(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64)
         _ => KernelFaultKind::Trap,
     };
     let thread = lane0 + mask.trailing_zeros();
-    engine.fault = Some(Box::new(cta.fault(engine.launch, kind, data.term_line, Some(thread))));
+    engine.fault.set(Some(Box::new(cta.fault(engine.launch, kind, data.term_line, Some(thread)))));
 }
 
 unsafe extern "sysv64" fn clock(ctx: *mut Ctx, which: u32) -> u64 {

@@ -1,13 +1,17 @@
 //! Blocks, branches and masks: see the head of [`super`].
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{BarrierKind, Block, Elem, Target, Term, Value};
+use hostwarp_ir::{BarrierKind, Block, Elem, Inst, Op, Order, Target, Term, Value};
 use hostwarp_plan::Shape as Spread;
 
 use super::{Emitter, Shape, Text, Unsupported};
 use crate::abi::{self, Callbacks, Ctx};
+
+/// Rounds of a waiting loop in one call.
+const PATIENCE: u32 = 256;
 
 /// Which copy of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,6 +37,8 @@ impl Emitter<'_> {
         let _ = writeln!(self.entry, "  %parked = alloca i32, align 4");
         let _ = writeln!(self.entry, "  store i32 {}, ptr %parked, align 4", abi::DONE);
         let _ = writeln!(self.entry, "  %fuel = alloca i64, align 8");
+        let _ = writeln!(self.entry, "  %patience = alloca i32, align 4");
+        let _ = writeln!(self.entry, "  store i32 {PATIENCE}, ptr %patience, align 4");
         let fuel = offset_of!(Ctx, fuel);
         let _ = writeln!(self.entry, "  %fuel.at = getelementptr i8, ptr %ctx, i64 {fuel}");
         let _ = writeln!(self.entry, "  %fuel.given = load i64, ptr %fuel.at, align 8");
@@ -441,8 +447,50 @@ impl Emitter<'_> {
         let fuel = self.t.inst(format_args!("load i64, ptr %fuel, align 8"));
         let left = self.t.inst(format_args!("sub i64 {fuel}, {cost}"));
         self.t.line(format_args!("store i64 {left}, ptr %fuel, align 8"));
-        let enough = self.t.inst(format_args!("icmp sgt i64 {left}, 0"));
+        let mut enough = self.t.inst(format_args!("icmp sgt i64 {left}, 0"));
+        if self.waits(header) {
+            let patience = self.t.inst(format_args!("load i32, ptr %patience, align 4"));
+            let less = self.t.inst(format_args!("sub i32 {patience}, 1"));
+            self.t.line(format_args!("store i32 {less}, ptr %patience, align 4"));
+            let some = self.t.inst(format_args!("icmp sgt i32 {less}, 0"));
+            enough = self.t.inst(format_args!("and i1 {enough}, {some}"));
+        }
         self.t.branch_likely(&enough, on, stop);
+    }
+
+    /// Whether lanes may go round a loop because of what other threads do: where they go depends on memory that others write.
+    /// Such a loop must soon give way to them, who may be lanes of the same warp.
+    fn waits(&self, header: Block) -> bool {
+        let Some(l) = self.plan.loops.iter().find(|l| l.header == header) else { return false };
+        let mut made: HashMap<Value, &Inst> = HashMap::new();
+        let mut handed: HashMap<Value, Vec<Value>> = HashMap::new();
+        let mut work: Vec<Value> = vec![];
+        for b in &l.blocks {
+            let data = self.func.block(*b);
+            made.extend(data.insts.iter().filter_map(|i| i.result.map(|r| (r, i))));
+            work.extend(data.term.uses());
+            for t in data.term.targets() {
+                for (p, a) in self.func.block(t.block).params.iter().zip(&t.args) {
+                    handed.entry(*p).or_default().push(*a);
+                }
+            }
+        }
+        let mut seen: HashSet<Value> = HashSet::new();
+        while let Some(v) = work.pop() {
+            if !seen.insert(v) {
+                continue;
+            }
+            if let Some(inst) = made.get(&v) {
+                if matches!(inst.op, Op::Atomic(..))
+                    || matches!(inst.op, Op::Load(m) if m.order != Order::Weak)
+                {
+                    return true;
+                }
+                work.extend(inst.args.iter().chain(&inst.guard));
+            }
+            work.extend(handed.get(&v).into_iter().flatten());
+        }
+        false
     }
 
     /// The budget is used up at a header, with all lanes there.

@@ -1,0 +1,894 @@
+//! Whole kernels, compiled and run: control flow, memory, barriers, warp ops, faults. What they must leave in memory is said in
+//! plain Rust beside them.
+
+#![cfg(target_arch = "x86_64")]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{Random, compile, device, interpret, llvm, llvms, program, run, targets};
+use hostwarp_interp::{KernelFault, KernelFaultKind, Launch, Limits, Outcome};
+use hostwarp_ir::{
+    AtomicOp, Axis, BarrierKind, Block, Builder, Elem, Function, IntBin, IntCmp, Mem, Op, Order, Round,
+    Scope, Space, Special, Target as Edge, Term, TrapKind, Type, Value,
+};
+use hostwarp_jit::llvm::Llvm;
+use hostwarp_jit::target::Target;
+use hostwarp_memory::{DeviceMemory, FaultKind};
+
+const GLOBAL: Mem = Mem::weak(Space::Global);
+const SHARED: Mem = Mem::weak(Space::Shared);
+
+/// A kernel with `params` 64-bit parameters.
+struct Kernel {
+    b: Builder,
+    params: Vec<Value>,
+}
+
+impl Kernel {
+    fn new(params: usize) -> Kernel {
+        let mut b = Builder::new("kernel");
+        b.func().info.param_bytes = 8 * params as u32;
+        let params = (0..params)
+            .map(|i| {
+                let at = b.iconst(Type::I64, 8 * i as u64);
+                b.inst(Op::Load(Mem::weak(Space::Param)), &[at], Type::I64)
+            })
+            .collect();
+        Kernel { b, params }
+    }
+
+    /// ctaid.x * ntid.x + tid.x
+    fn index(&mut self) -> Value {
+        let b = &mut self.b;
+        let (cta, size, tid) = (
+            b.special(Special::Ctaid(Axis::X)),
+            b.special(Special::Ntid(Axis::X)),
+            b.special(Special::Tid(Axis::X)),
+        );
+        let first = b.mul(cta, size);
+        b.add(first, tid)
+    }
+
+    /// Address of element `index` (i32) of `size` bytes in the array whose address is parameter `param`.
+    fn element(&mut self, param: usize, index: Value, size: u64) -> Value {
+        let wide = self.b.sext(index, Elem::I64);
+        let offset = self.b.int_imm(IntBin::Mul, wide, size);
+        self.b.add(self.params[param], offset)
+    }
+
+    fn load(&mut self, address: Value, ty: Type) -> Value {
+        self.b.inst(Op::Load(GLOBAL), &[address], ty)
+    }
+
+    fn store(&mut self, address: Value, value: Value) {
+        self.b.effect(Op::Store(GLOBAL), &[address, value], None);
+    }
+
+    fn exit(&mut self) {
+        self.b.terminate(Term::Exit);
+    }
+
+    /// Ends the kernel for lanes whose index is not below parameter `param`.
+    fn only_below(&mut self, index: Value, param: usize) {
+        let n = self.b.zext(self.params[param], Elem::I32);
+        let inside = self.b.cmp(IntCmp::LtS, index, n);
+        let (body, out) = (self.b.new_block(), self.b.new_block());
+        self.b.branch(inside, body, out);
+        self.b.switch_to(out);
+        self.exit();
+        self.b.switch_to(body);
+    }
+
+    fn sync(&mut self) {
+        let next = self.b.new_block();
+        let id = self.b.iconst(Type::I32, 0);
+        self.b.terminate(Term::Barrier { kind: BarrierKind::Sync, id, count: None, next: Edge::new(next) });
+        self.b.switch_to(next);
+    }
+
+    fn finish(mut self) -> Function {
+        self.exit();
+        let mut func = self.b.finish();
+        hostwarp_ir::optimize(&mut func);
+        func
+    }
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|w| w.to_le_bytes()).collect()
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect()
+}
+
+fn upload(device: &DeviceMemory, data: &[u32]) -> u64 {
+    let at = device.alloc(4 * data.len() as u64).unwrap();
+    device.write(at, &bytes(data)).unwrap();
+    at
+}
+
+fn download(device: &DeviceMemory, at: u64, len: usize) -> Vec<u32> {
+    let mut data = vec![0; 4 * len];
+    device.read(at, &mut data).unwrap();
+    words(&data)
+}
+
+fn params(values: &[u64]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+/// CPU, library and group width to test with: all widths on the host's CPU, and each CPU step and library at one width.
+fn settings(widths: &[u32]) -> Vec<(Llvm, Target, u32)> {
+    let (Some(best), Some(host)) = (llvm(), Target::host()) else { return vec![] };
+    let mut all: Vec<(Llvm, Target, u32)> = widths.iter().map(|w| (best, host.clone(), *w)).collect();
+    let widest = widths.iter().copied().max().unwrap_or(32);
+    all.extend(targets().into_iter().map(|t| (best, t, widest)));
+    all.extend(llvms().into_iter().map(|l| (l, host.clone(), widest)));
+    all.dedup_by(|a, b| a.0.path() == b.0.path() && a.1 == b.1 && a.2 == b.2);
+    all
+}
+
+/// Runs a kernel in all settings: `prepare` makes the parameters, `check` looks at memory afterwards.
+fn everywhere(
+    func: &Function,
+    grid: u32,
+    block: [u32; 3],
+    widths: &[u32],
+    prepare: impl Fn(&DeviceMemory) -> Vec<u64>,
+    check: impl Fn(&DeviceMemory, &[u64], &str),
+) {
+    // What the test expects must be what the reference engine does.
+    let reference = program(func, block, 32);
+    let memory = device();
+    let values = prepare(&memory);
+    let mut launch = Launch::new(&reference, &memory, [grid, 1, 1], block);
+    launch.set_params(&params(&values));
+    assert_eq!(interpret(&launch), Outcome::Done, "interpreted");
+    check(&memory, &values, "interpreted");
+
+    for (llvm, target, width) in settings(widths) {
+        let program = program(func, block, width);
+        let kernel = compile(&program, llvm, &target);
+        let device = device();
+        let values = prepare(&device);
+        let mut launch = Launch::new(&program, &device, [grid, 1, 1], block);
+        launch.set_params(&params(&values));
+        let what = format!("{llvm:?}, {target}, width {width}, block {block:?}");
+        assert_eq!(run(&kernel, &launch), Outcome::Done, "{what}");
+        check(&device, &values, &what);
+    }
+}
+
+const WIDTHS: &[u32] = &[8, 16, 32];
+const WARP: &[u32] = &[32];
+
+#[test]
+fn saxpy_with_a_ragged_end() {
+    let mut k = Kernel::new(3);
+    let i = k.index();
+    k.only_below(i, 2);
+    let (x_at, y_at) = (k.element(0, i, 4), k.element(1, i, 4));
+    let (x, y) = (k.load(x_at, Type::I32), k.load(y_at, Type::I32));
+    let (x, y) = (k.b.from_bits(x, Type::F32), k.b.from_bits(y, Type::F32));
+    let a = k.b.fconst(Type::F32, 2.5f32.to_bits().into());
+    let r = k.b.inst(Op::Fma { round: Round::Nearest, ftz: false }, &[a, x, y], Type::F32);
+    let r = k.b.to_bits(r, Type::I32);
+    k.store(y_at, r);
+    let func = k.finish();
+    let n = 1000usize;
+    let x = |i: usize| i as f32 * 0.37 - 11.0;
+    let y = |i: usize| 1.0 / (i as f32 + 1.0);
+    for block in [32, 100, 256] {
+        everywhere(
+            &func,
+            1024u32.div_ceil(block),
+            [block, 1, 1],
+            WIDTHS,
+            |d| {
+                let xs: Vec<u32> = (0..n).map(|i| x(i).to_bits()).collect();
+                let ys: Vec<u32> = (0..n).map(|i| y(i).to_bits()).collect();
+                vec![upload(d, &xs), upload(d, &ys), n as u64]
+            },
+            |d, p, what| {
+                let expected: Vec<u32> = (0..n).map(|i| 2.5f32.mul_add(x(i), y(i)).to_bits()).collect();
+                assert_eq!(download(d, p[1], n), expected, "{what}");
+            },
+        );
+    }
+}
+
+/// Steps until 1 is reached, and the largest number on the way: a loop that every lane leaves at its own time, with a branch in
+/// it, and values of the loop used after it.
+#[test]
+fn lanes_leave_a_loop_at_different_times() {
+    let mut k = Kernel::new(1);
+    let i = k.index();
+    let (n, steps, most) = (k.b.new_var(Type::I32), k.b.new_var(Type::I32), k.b.new_var(Type::I32));
+    let start = k.b.int_imm(IntBin::Add, i, 1);
+    let zero = k.b.iconst(Type::I32, 0);
+    k.b.set(n, start);
+    k.b.set(steps, zero);
+    k.b.set(most, start);
+    let [head, body, odd, even, join, done] = [(); 6].map(|()| k.b.new_block());
+    k.b.jump(head);
+    k.b.switch_to(head);
+    let now = k.b.get(n);
+    let one = k.b.cmp_imm(IntCmp::Eq, now, 1);
+    k.b.branch(one, done, body);
+    k.b.switch_to(body);
+    let low = k.b.int_imm(IntBin::And, now, 1);
+    let is_odd = k.b.cmp_imm(IntCmp::Ne, low, 0);
+    k.b.branch(is_odd, odd, even);
+    k.b.switch_to(odd);
+    let three = k.b.int_imm(IntBin::Mul, now, 3);
+    let next = k.b.int_imm(IntBin::Add, three, 1);
+    k.b.set(n, next);
+    k.b.jump(join);
+    k.b.switch_to(even);
+    let next = k.b.int_imm(IntBin::ShrU, now, 1);
+    k.b.set(n, next);
+    k.b.jump(join);
+    k.b.switch_to(join);
+    let (next, count, high) = (k.b.get(n), k.b.get(steps), k.b.get(most));
+    let count = k.b.int_imm(IntBin::Add, count, 1);
+    let high = k.b.int(IntBin::MaxU, high, next);
+    k.b.set(steps, count);
+    k.b.set(most, high);
+    k.b.jump(head);
+    k.b.switch_to(done);
+    let (count, high) = (k.b.get(steps), k.b.get(most));
+    let pair = k.b.int_imm(IntBin::Mul, i, 2);
+    let at = k.element(0, pair, 4);
+    k.store(at, count);
+    let at = k.b.int_imm(IntBin::Add, at, 4);
+    k.store(at, high);
+    let func = k.finish();
+    for block in [64, 77] {
+        everywhere(
+            &func,
+            3,
+            [block, 1, 1],
+            WIDTHS,
+            |d| vec![upload(d, &vec![0; 6 * block as usize])],
+            |d, p, what| {
+                let expected: Vec<u32> = (0..3 * block)
+                    .flat_map(|i| {
+                        let (mut n, mut steps, mut most) = (i + 1, 0, i + 1);
+                        while n != 1 {
+                            n = if n % 2 == 1 { 3 * n + 1 } else { n / 2 };
+                            steps += 1;
+                            most = most.max(n);
+                        }
+                        [steps, most]
+                    })
+                    .collect();
+                assert_eq!(download(d, p[0], expected.len()), expected, "{what}");
+            },
+        );
+    }
+}
+
+/// for a in 0..8 { for c in 0.. { if c > lane-dependent { break } if odd { continue } sum += …; if … { return early } } }
+#[test]
+fn nested_loops_with_break_continue_and_return() {
+    let mut k = Kernel::new(2);
+    let i = k.index();
+    let [outer, inner, inner_body, skip, keep, leave, latch, after_inner, done] =
+        [(); 9].map(|()| k.b.new_block());
+    let (a, c, sum) = (k.b.new_var(Type::I32), k.b.new_var(Type::I32), k.b.new_var(Type::I32));
+    let zero = k.b.iconst(Type::I32, 0);
+    for v in [a, c, sum] {
+        k.b.set(v, zero);
+    }
+    let at = k.element(0, i, 4);
+    let limit = k.b.int_imm(IntBin::RemU, i, 5);
+    k.b.jump(outer);
+    k.b.switch_to(outer);
+    k.b.set(c, zero);
+    k.b.jump(inner);
+    k.b.switch_to(inner);
+    let (c_now, a_now) = (k.b.get(c), k.b.get(a));
+    let bound = k.b.add(limit, a_now);
+    let over = k.b.cmp(IntCmp::LtU, bound, c_now);
+    k.b.branch(over, after_inner, inner_body);
+    k.b.switch_to(inner_body);
+    let next = k.b.int_imm(IntBin::Add, c_now, 1);
+    k.b.set(c, next);
+    let mix = k.b.add(c_now, i);
+    let third = k.b.int_imm(IntBin::RemU, mix, 3);
+    let odd = k.b.cmp_imm(IntCmp::Eq, third, 0);
+    k.b.branch(odd, skip, keep);
+    k.b.switch_to(skip);
+    k.b.jump(inner);
+    k.b.switch_to(keep);
+    let s = k.b.get(sum);
+    let term = k.b.mul(c_now, a_now);
+    let s = k.b.add(s, term);
+    let s = k.b.int_imm(IntBin::Add, s, 1);
+    k.b.set(sum, s);
+    let too_much = k.b.cmp_imm(IntCmp::LtU, s, 160);
+    k.b.branch(too_much, latch, leave);
+    k.b.switch_to(leave);
+    let minus = k.b.iconst(Type::I32, 0xffff_ffff);
+    k.store(at, minus);
+    k.exit();
+    k.b.switch_to(latch);
+    k.b.jump(inner);
+    k.b.switch_to(after_inner);
+    let a_now = k.b.get(a);
+    let next = k.b.int_imm(IntBin::Add, a_now, 1);
+    k.b.set(a, next);
+    let more = k.b.cmp_imm(IntCmp::LtU, next, 6);
+    k.b.branch(more, outer, done);
+    k.b.switch_to(done);
+    let s = k.b.get(sum);
+    k.store(at, s);
+    let func = k.finish();
+    everywhere(
+        &func,
+        2,
+        [90, 1, 1],
+        WIDTHS,
+        |d| vec![upload(d, &[0; 180]), 0],
+        |d, p, what| {
+            let expected: Vec<u32> = (0..180u32)
+                .map(|i| {
+                    let mut sum = 0;
+                    for a in 0..6 {
+                        for c in 0..=(i % 5 + a) {
+                            if (c + i) % 3 == 0 {
+                                continue;
+                            }
+                            sum += c * a + 1;
+                            if sum >= 160 {
+                                return u32::MAX;
+                            }
+                        }
+                    }
+                    sum
+                })
+                .collect();
+            assert!(expected.contains(&u32::MAX) && expected.iter().any(|x| *x != u32::MAX));
+            assert_eq!(download(d, p[0], 180), expected, "{what}");
+        },
+    );
+}
+
+/// Sums of 64 words of each CTA, through shared memory, with a barrier in a loop.
+#[test]
+fn a_tree_reduction_in_shared_memory() {
+    for block in [64u32, 128, 96] {
+        let mut k = Kernel::new(2);
+        k.b.func().info.shared_bytes = 4 * block;
+        let i = k.index();
+        let tid = k.b.special(Special::Tid(Axis::X));
+        let from = k.element(0, i, 4);
+        let x = k.load(from, Type::I32);
+        let own = k.b.int_imm(IntBin::Mul, tid, 4);
+        k.b.effect(Op::Store(SHARED), &[own, x], None);
+        k.sync();
+        let stride = k.b.new_var(Type::I32);
+        let half = k.b.iconst(Type::I32, u64::from(block.next_power_of_two() / 2));
+        k.b.set(stride, half);
+        let [head, body, add, join, done, last, end] = [(); 7].map(|()| k.b.new_block());
+        k.b.jump(head);
+        k.b.switch_to(head);
+        let s = k.b.get(stride);
+        let more = k.b.cmp_imm(IntCmp::Ne, s, 0);
+        k.b.branch(more, body, done);
+        k.b.switch_to(body);
+        let below = k.b.cmp(IntCmp::LtU, tid, s);
+        let other = k.b.add(tid, s);
+        let there = k.b.cmp_imm(IntCmp::LtU, other, u64::from(block));
+        let both = k.b.and(below, there);
+        k.b.branch(both, add, join);
+        k.b.switch_to(add);
+        let other = k.b.int_imm(IntBin::Mul, other, 4);
+        let y = k.b.inst(Op::Load(SHARED), &[other], Type::I32);
+        let mine = k.b.inst(Op::Load(SHARED), &[own], Type::I32);
+        let sum = k.b.add(mine, y);
+        k.b.effect(Op::Store(SHARED), &[own, sum], None);
+        k.b.jump(join);
+        k.b.switch_to(join);
+        k.sync();
+        let s = k.b.get(stride);
+        let s = k.b.int_imm(IntBin::ShrU, s, 1);
+        k.b.set(stride, s);
+        k.b.jump(head);
+        k.b.switch_to(done);
+        let first = k.b.cmp_imm(IntCmp::Eq, tid, 0);
+        k.b.branch(first, last, end);
+        k.b.switch_to(last);
+        let total = k.b.inst(Op::Load(SHARED), &[own], Type::I32);
+        let cta = k.b.special(Special::Ctaid(Axis::X));
+        let at = k.element(1, cta, 4);
+        k.store(at, total);
+        k.b.jump(end);
+        k.b.switch_to(end);
+        let func = k.finish();
+        let n = 4 * block as usize;
+        everywhere(
+            &func,
+            4,
+            [block, 1, 1],
+            WIDTHS,
+            |d| vec![upload(d, &(0..n as u32).map(|i| i * i + 7).collect::<Vec<_>>()), upload(d, &[0; 4])],
+            |d, p, what| {
+                let data = download(d, p[0], n);
+                let expected: Vec<u32> = data.chunks(block as usize).map(|c| c.iter().sum()).collect();
+                assert_eq!(download(d, p[1], 4), expected, "{what}");
+            },
+        );
+    }
+}
+
+#[test]
+fn atomics_count_in_global_and_shared_memory() {
+    let mut k = Kernel::new(2);
+    k.b.func().info.shared_bytes = 64;
+    let i = k.index();
+    let from = k.element(0, i, 4);
+    let x = k.load(from, Type::I32);
+    let bin = k.b.int_imm(IntBin::And, x, 15);
+    let one = k.b.iconst(Type::I32, 1);
+    let offset = k.b.int_imm(IntBin::Mul, bin, 4);
+    k.b.inst(Op::Atomic(AtomicOp::Add, SHARED), &[offset, one], Type::I32);
+    k.sync();
+    let tid = k.b.special(Special::Tid(Axis::X));
+    let few = k.b.cmp_imm(IntCmp::LtU, tid, 16);
+    let mine = k.b.int_imm(IntBin::Mul, tid, 4);
+    let count = k.b.guarded(Op::Load(SHARED), &[mine], Some(few), Type::I32);
+    let to = k.element(1, tid, 4);
+    k.b.guarded(Op::Atomic(AtomicOp::Add, GLOBAL), &[to, count], Some(few), Type::I32);
+    let sixteen = k.b.int_imm(IntBin::Add, bin, 16);
+    let to = k.element(1, sixteen, 4);
+    k.b.inst(Op::Atomic(AtomicOp::MaxU, GLOBAL), &[to, x], Type::I32);
+    let func = k.finish();
+    let mut random = Random(99);
+    let data: Vec<u32> = (0..400).map(|_| random.next() as u32).collect();
+    everywhere(
+        &func,
+        4,
+        [100, 1, 1],
+        WIDTHS,
+        |d| vec![upload(d, &data), upload(d, &[0; 32])],
+        |d, p, what| {
+            let mut expected = [0u32; 32];
+            for x in &data {
+                expected[*x as usize % 16] += 1;
+                let most = &mut expected[16 + *x as usize % 16];
+                *most = (*most).max(*x);
+            }
+            assert_eq!(download(d, p[1], 32), expected, "{what}");
+        },
+    );
+}
+
+#[test]
+fn guards_gathers_scatters_and_two_allocations() {
+    // out[31 - i % 32 + …] = (i odd ? a : b)[perm(i)], only where perm(i) is small
+    let mut k = Kernel::new(3);
+    let i = k.index();
+    let odd = k.b.int_imm(IntBin::And, i, 1);
+    let odd = k.b.cmp_imm(IntCmp::Ne, odd, 0);
+    let table = k.b.select(odd, k.params[0], k.params[1]);
+    let mixed = k.b.int_imm(IntBin::Mul, i, 37);
+    let mixed = k.b.int_imm(IntBin::RemU, mixed, 101);
+    let small = k.b.cmp_imm(IntCmp::LtU, mixed, 60);
+    let wide = k.b.zext(mixed, Elem::I64);
+    let offset = k.b.int_imm(IntBin::Mul, wide, 4);
+    let at = k.b.add(table, offset);
+    let x = k.b.guarded(Op::Load(GLOBAL), &[at], Some(small), Type::I32);
+    let flipped = k.b.xor(i, i);
+    let flipped = k.b.int_imm(IntBin::Xor, flipped, 31);
+    let flipped = k.b.xor(flipped, i);
+    let to = k.element(2, flipped, 4);
+    k.b.effect(Op::Store(GLOBAL), &[to, x], Some(small));
+    let func = k.finish();
+    everywhere(
+        &func,
+        1,
+        [96, 1, 1],
+        WIDTHS,
+        |d| {
+            let a: Vec<u32> = (0..60).map(|i| 1000 + i).collect();
+            let b: Vec<u32> = (0..60).map(|i| 2000 + i).collect();
+            vec![upload(d, &a), upload(d, &b), upload(d, &[7; 96])]
+        },
+        |d, p, what| {
+            let mut expected = vec![7u32; 96];
+            for i in 0..96u32 {
+                let mixed = i * 37 % 101;
+                if mixed < 60 {
+                    expected[(i ^ 31) as usize] = if i % 2 == 1 { 1000 } else { 2000 } + mixed;
+                }
+            }
+            assert_eq!(download(d, p[2], 96), expected, "{what}");
+        },
+    );
+}
+
+#[test]
+fn narrow_wide_and_packed_accesses() {
+    // Reverses bytes, half-words, 64-bit words and vectors of four within the CTA, each at its own stride.
+    for ty in [
+        Type::I8,
+        Type::I16,
+        Type::I64,
+        Type::I8X4,
+        Type::I32X2,
+        Type::new(Elem::I32, 4),
+        Type::I64X2,
+        Type::F64,
+    ] {
+        let mut k = Kernel::new(2);
+        let i = k.index();
+        let size = ty.bytes() as u64;
+        let limit = k.b.iconst(Type::I32, 53);
+        let active = k.b.cmp(IntCmp::LtU, i, limit);
+        let (run, end) = (k.b.new_block(), k.b.new_block());
+        k.b.branch(active, run, end);
+        k.b.switch_to(run);
+        let from = k.element(0, i, size);
+        let x = k.load(from, ty);
+        let last = k.b.iconst(Type::I32, 52);
+        let back = k.b.sub(last, i);
+        let to = k.element(1, back, size);
+        k.store(to, x);
+        let doubled = k.b.int_imm(IntBin::Add, i, 53);
+        let to = k.element(1, doubled, size);
+        k.store(to, x);
+        k.b.jump(end);
+        k.b.switch_to(end);
+        let func = k.finish();
+        let data: Vec<u8> = (0..53 * size).map(|i| (i * 7 + i / 256) as u8).collect();
+        everywhere(
+            &func,
+            1,
+            [64, 1, 1],
+            WIDTHS,
+            |d| {
+                let (a, b) = (d.alloc(53 * size).unwrap(), d.alloc(2 * 53 * size).unwrap());
+                d.write(a, &data).unwrap();
+                vec![a, b]
+            },
+            |d, p, what| {
+                let mut expected: Vec<u8> = data.chunks(size as usize).rev().flatten().copied().collect();
+                expected.extend(&data);
+                let mut got = vec![0; expected.len()];
+                d.read(p[1], &mut got).unwrap();
+                assert_eq!(got, expected, "{ty}, {what}");
+            },
+        );
+    }
+}
+
+#[test]
+fn a_switch_that_splits_the_warp_and_stores_to_one_place() {
+    let mut k = Kernel::new(1);
+    let i = k.index();
+    let which = k.b.int_imm(IntBin::RemU, i, 7);
+    let cases: Vec<Block> = (0..4).map(|_| k.b.new_block()).collect();
+    let join = k.b.new_block();
+    let result = k.b.new_var(Type::I32);
+    k.b.terminate(Term::Switch(which, cases.iter().map(|b| Edge::new(*b)).collect()));
+    for (n, case) in cases.iter().enumerate() {
+        k.b.switch_to(*case);
+        let scaled = k.b.int_imm(IntBin::Mul, i, 10 + n as u64);
+        k.b.set(result, scaled);
+        k.b.jump(join);
+    }
+    k.b.switch_to(join);
+    let r = k.b.get(result);
+    let next = k.b.int_imm(IntBin::Add, i, 1);
+    let at = k.element(0, next, 4);
+    k.store(at, r);
+    // All lanes store to one word: the last one stays.
+    k.store(k.params[0], i);
+    let func = k.finish();
+    everywhere(
+        &func,
+        1,
+        [70, 1, 1],
+        WIDTHS,
+        |d| vec![upload(d, &[0; 71])],
+        |d, p, what| {
+            let mut expected = vec![69];
+            expected.extend((0..70u32).map(|i| i * (10 + (i % 7).min(3))));
+            assert_eq!(download(d, p[0], 71), expected, "{what}");
+        },
+    );
+}
+
+#[test]
+fn warp_ops_see_the_executing_lanes_only() {
+    let mut k = Kernel::new(1);
+    let i = k.index();
+    let lane = k.b.special(Special::LaneId);
+    let sixteen = k.b.int_imm(IntBin::Mul, i, 16);
+    let base = k.element(0, sixteen, 4);
+    let put = |k: &mut Kernel, slot: u64, v: Value| {
+        let at = k.b.int_imm(IntBin::Add, base, 4 * slot);
+        k.store(at, v);
+    };
+    let third = k.b.int_imm(IntBin::RemU, lane, 3);
+    let is_third = k.b.cmp_imm(IntCmp::Eq, third, 0);
+    let ballot = k.b.inst(Op::Ballot, &[is_third], Type::I32);
+    put(&mut k, 0, ballot);
+    let square = k.b.mul(i, i);
+    let partner = k.b.int_imm(IntBin::Xor, lane, 5);
+    let read = k.b.inst(Op::LaneRead, &[square, partner], Type::I32);
+    put(&mut k, 1, read);
+    let below = k.b.cmp_imm(IntCmp::LtU, lane, 20);
+    let (some, join) = (k.b.new_block(), k.b.new_block());
+    k.b.branch(below, some, join);
+    k.b.switch_to(some);
+    let active = k.b.inst(Op::ActiveMask, &[], Type::I32);
+    put(&mut k, 2, active);
+    let ballot = k.b.inst(Op::Ballot, &[is_third], Type::I32);
+    put(&mut k, 3, ballot);
+    let shifted = k.b.int_imm(IntBin::Add, lane, 3);
+    let read = k.b.inst(Op::LaneRead, &[square, shifted], Type::I32);
+    put(&mut k, 4, read);
+    let wide = k.b.sext(square, Elem::I64);
+    let read = k.b.inst(Op::LaneRead, &[wide, partner], Type::I64);
+    let read = k.b.inst(Op::Trunc, &[read], Type::I32);
+    put(&mut k, 5, read);
+    let mask = k.b.iconst(Type::I32, 0xf_ffff);
+    let next = k.b.new_block();
+    k.b.terminate(Term::WarpSync { mask, next: Edge::new(next) });
+    k.b.switch_to(next);
+    let active = k.b.inst(Op::ActiveMask, &[], Type::I32);
+    put(&mut k, 6, active);
+    k.b.jump(join);
+    k.b.switch_to(join);
+    let mask = k.b.iconst(Type::I32, 0xffff_ffff);
+    let next = k.b.new_block();
+    k.b.terminate(Term::WarpSync { mask, next: Edge::new(next) });
+    k.b.switch_to(next);
+    let active = k.b.inst(Op::ActiveMask, &[], Type::I32);
+    put(&mut k, 7, active);
+    let func = k.finish();
+    everywhere(
+        &func,
+        1,
+        [80, 1, 1],
+        WARP,
+        |d| vec![upload(d, &vec![0; 80 * 16])],
+        |d, p, what| {
+            let mut expected = vec![0u32; 80 * 16];
+            for i in 0..80u32 {
+                let (lane, warp) = (i % 32, i / 32 * 32);
+                let live = if warp == 64 { 16 } else { 32 };
+                let mask = |n: u32| if n == 32 { u32::MAX } else { (1 << n) - 1 };
+                let thirds = |n: u32| (0..n).filter(|l| l % 3 == 0).fold(0u32, |m, l| m | 1 << l);
+                let square = |lane: u32| (warp + lane) * (warp + lane);
+                let pick = |from: u32, n: u32| square(if from % 32 < n { from % 32 } else { lane });
+                let e = &mut expected[16 * i as usize..];
+                e[0] = thirds(live);
+                e[1] = pick(lane ^ 5, live);
+                if lane < 20 {
+                    let inside = live.min(20);
+                    e[2] = mask(inside);
+                    e[3] = thirds(inside);
+                    e[4] = pick(lane + 3, inside);
+                    e[5] = pick(lane ^ 5, inside);
+                    e[6] = mask(inside);
+                }
+                e[7] = mask(live);
+            }
+            assert_eq!(download(d, p[0], 80 * 16), expected, "{what}");
+        },
+    );
+}
+
+#[test]
+fn local_constant_and_generic_memory() {
+    let mut k = Kernel::new(2);
+    (k.b.func().info.local_bytes, k.b.func().info.shared_bytes) = (32, 4 * 64);
+    let i = k.index();
+    let tid = k.b.special(Special::Tid(Axis::X));
+    // local[i % 8] = i * 3; local[5] read back is 0 except where i % 8 is 5
+    let slot = k.b.int_imm(IntBin::RemU, i, 8);
+    let offset = k.b.int_imm(IntBin::Mul, slot, 4);
+    let triple = k.b.int_imm(IntBin::Mul, i, 3);
+    k.b.effect(Op::Store(Mem::weak(Space::Local)), &[offset, triple], None);
+    let five = k.b.iconst(Type::I32, 20);
+    let local = k.b.inst(Op::Load(Mem::weak(Space::Local)), &[five], Type::I32);
+    // a generic pointer to shared memory
+    let own = k.b.int_imm(IntBin::Mul, tid, 4);
+    k.b.effect(Op::Store(SHARED), &[own, i], None);
+    k.sync();
+    let other = k.b.int_imm(IntBin::Xor, tid, 3);
+    let other = k.b.int_imm(IntBin::Mul, other, 4);
+    let other = k.b.zext(other, Elem::I64);
+    let generic = k.b.int_imm(IntBin::Add, other, Space::Shared.window());
+    let shared = k.b.inst(Op::Load(Mem::weak(Space::Generic)), &[generic], Type::I32);
+    // and one to global memory
+    let from = k.element(0, i, 4);
+    let global = k.b.inst(Op::Load(Mem::weak(Space::Generic)), &[from], Type::I32);
+    let four = k.b.int_imm(IntBin::RemU, i, 4);
+    let four = k.b.int_imm(IntBin::Mul, four, 4);
+    let constant = k.b.inst(Op::Load(Mem::weak(Space::Const)), &[four], Type::I32);
+    let all = k.b.build(&[local, shared, global, constant]);
+    let to = k.element(1, i, 16);
+    k.b.effect(Op::Store(Mem { order: Order::Release, scope: Scope::Gpu, ..GLOBAL }), &[to, all], None);
+    let func = k.finish();
+    for (llvm, target, width) in settings(WIDTHS) {
+        let program = program(&func, [64, 1, 1], width);
+        let kernel = compile(&program, llvm, &target);
+        let device = device();
+        let data: Vec<u32> = (0..128).map(|i| i * i).collect();
+        let (a, b) = (upload(&device, &data), upload(&device, &[0; 512]));
+        let mut launch = Launch::new(&program, &device, [2, 1, 1], [64, 1, 1]);
+        launch.set_params(&params(&[a, b]));
+        let bank = bytes(&[10, 20, 30, 40]);
+        launch.constant = Arc::new(hostwarp_memory::Block::from_bytes(hostwarp_memory::Space::Const, &bank));
+        assert_eq!(run(&kernel, &launch), Outcome::Done, "{target}, {width}");
+        let expected: Vec<u32> = (0..128u32)
+            .flat_map(|i| [if i % 8 == 5 { i * 3 } else { 0 }, i ^ 3, i * i, (i % 4 + 1) * 10])
+            .collect();
+        assert_eq!(download(&device, b, 512), expected, "{llvm:?}, {target}, width {width}");
+    }
+}
+
+/// Runs a kernel that must fault.
+fn fault(
+    func: &Function,
+    block: u32,
+    values: &[u64],
+    device: &DeviceMemory,
+    limits: Limits,
+) -> Vec<KernelFault> {
+    let mut faults = vec![];
+    let (Some(llvm), Some(target)) = (llvm(), Target::host()) else { return faults };
+    let mut limits = Some(limits);
+    for width in WIDTHS {
+        let program = program(func, [block, 1, 1], *width);
+        let kernel = compile(&program, llvm, &target);
+        let mut launch = Launch::new(&program, device, [1, 1, 1], [block, 1, 1]);
+        launch.set_params(&params(values));
+        launch.limits = limits.take().unwrap_or_else(|| Limits::default().with_fuel(100_000));
+        match run(&kernel, &launch) {
+            Outcome::Fault(fault) => faults.push(*fault),
+            other => panic!("width {width}: {other:?}"),
+        }
+    }
+    faults
+}
+
+#[test]
+fn a_bad_address_is_told_with_its_line_and_thread() {
+    let mut k = Kernel::new(1);
+    let i = k.index();
+    k.b.set_line(11);
+    let at = k.element(0, i, 4);
+    k.b.set_line(12);
+    k.store(at, i);
+    let func = k.finish();
+    let device = device();
+    let buffer = device.alloc_named(4 * 50, "out").unwrap();
+    for fault in fault(&func, 64, &[buffer], &device, Limits::default()) {
+        assert_eq!((fault.line, fault.thread), (12, Some([50, 0, 0])), "{fault}");
+        let KernelFaultKind::Memory(memory) = &fault.kind else { panic!("{fault}") };
+        assert_eq!(memory.kind, FaultKind::OutOfBounds);
+        assert_eq!(memory.addr, buffer + 200);
+        assert!(fault.to_string().contains("out"), "{fault}");
+    }
+    for fault in fault(&func, 64, &[buffer + 2], &device, Limits::default()) {
+        let KernelFaultKind::Memory(memory) = &fault.kind else { panic!("{fault}") };
+        assert_eq!(
+            (memory.kind.clone(), fault.thread),
+            (FaultKind::Misaligned { align: 4 }, Some([0, 0, 0]))
+        );
+    }
+    for fault in fault(&func, 64, &[0], &device, Limits::default()) {
+        let KernelFaultKind::Memory(memory) = &fault.kind else { panic!("{fault}") };
+        assert_eq!(memory.kind, FaultKind::NullPointer);
+    }
+}
+
+#[test]
+fn traps_deadlocks_and_endless_loops_end() {
+    let device = device();
+    // Thread 37 traps.
+    let mut k = Kernel::new(0);
+    let i = k.index();
+    let bad = k.b.cmp_imm(IntCmp::Eq, i, 37);
+    let (trap, fine) = (k.b.new_block(), k.b.new_block());
+    k.b.branch(bad, trap, fine);
+    k.b.switch_to(trap);
+    k.b.set_line(5);
+    k.b.terminate(Term::Trap(TrapKind::Trap));
+    k.b.switch_to(fine);
+    for fault in fault(&k.finish(), 64, &[], &device, Limits::default()) {
+        assert_eq!((&fault.kind, fault.line, fault.thread), (&KernelFaultKind::Trap, 5, Some([37, 0, 0])));
+    }
+    // An endless loop, all lanes together.
+    let mut k = Kernel::new(0);
+    let again = k.b.new_block();
+    k.b.jump(again);
+    k.b.switch_to(again);
+    k.b.jump(again);
+    for fault in fault(&k.finish(), 64, &[], &device, Limits::default().with_fuel(50_000)) {
+        assert_eq!(fault.kind, KernelFaultKind::OutOfFuel);
+    }
+    // A barrier for more threads than there are.
+    let mut k = Kernel::new(0);
+    let next = k.b.new_block();
+    let (id, count) = (k.b.iconst(Type::I32, 3), k.b.iconst(Type::I32, 128));
+    k.b.terminate(Term::Barrier { kind: BarrierKind::Sync, id, count: Some(count), next: Edge::new(next) });
+    k.b.switch_to(next);
+    for fault in fault(&k.finish(), 64, &[], &device, Limits::default()) {
+        assert!(matches!(fault.kind, KernelFaultKind::Deadlock { .. }), "{fault}");
+    }
+}
+
+/// A lock between the lanes of a warp: the lane that holds it must get on while the others spin.
+#[test]
+fn lanes_of_a_warp_take_turns_at_a_lock() {
+    let mut k = Kernel::new(2);
+    let (free, taken) = (k.b.iconst(Type::I32, 0), k.b.iconst(Type::I32, 1));
+    let [again, got, end] = [(); 3].map(|()| k.b.new_block());
+    k.b.jump(again);
+    k.b.switch_to(again);
+    let strong = Mem { order: Order::Acquire, scope: Scope::Gpu, ..GLOBAL };
+    let old = k.b.inst(Op::Atomic(AtomicOp::Cas, strong), &[k.params[0], free, taken], Type::I32);
+    let mine = k.b.cmp_imm(IntCmp::Eq, old, 0);
+    k.b.branch(mine, got, again);
+    k.b.switch_to(got);
+    // Not atomic: only the lock keeps it right.
+    let volatile = Mem { order: Order::Volatile, scope: Scope::Gpu, ..GLOBAL };
+    let count = k.b.inst(Op::Load(volatile), &[k.params[1]], Type::I32);
+    let count = k.b.int_imm(IntBin::Add, count, 1);
+    k.b.effect(Op::Store(volatile), &[k.params[1], count], None);
+    k.b.inst(Op::Atomic(AtomicOp::Exch, strong), &[k.params[0], free], Type::I32);
+    k.b.jump(end);
+    k.b.switch_to(end);
+    let func = k.finish();
+    everywhere(
+        &func,
+        1,
+        [64, 1, 1],
+        WARP,
+        |d| vec![upload(d, &[0]), upload(d, &[0])],
+        |d, p, what| assert_eq!(download(d, p[1], 1), [64], "{what}"),
+    );
+}
+
+#[test]
+fn threads_in_three_dimensions() {
+    let mut k = Kernel::new(1);
+    let [x, y, z] = [Axis::X, Axis::Y, Axis::Z].map(|a| k.b.special(Special::Tid(a)));
+    let row = k.b.int_imm(IntBin::Mul, y, 10);
+    let plane = k.b.int_imm(IntBin::Mul, z, 100);
+    let code = k.b.add(x, row);
+    let code = k.b.add(code, plane);
+    let [nx, ny] = [Axis::X, Axis::Y].map(|a| k.b.special(Special::Ntid(a)));
+    let linear = k.b.mul(z, ny);
+    let linear = k.b.add(linear, y);
+    let linear = k.b.mul(linear, nx);
+    let linear = k.b.add(linear, x);
+    let at = k.element(0, linear, 4);
+    k.store(at, code);
+    let func = k.finish();
+    for block in [[5, 4, 3], [32, 2, 1], [8, 8, 1], [64, 1, 2]] {
+        let n = block.iter().product::<u32>() as usize;
+        everywhere(
+            &func,
+            1,
+            block,
+            WIDTHS,
+            |d| vec![upload(d, &vec![0; n])],
+            |d, p, what| {
+                let [nx, ny, _] = block;
+                let expected: Vec<u32> =
+                    (0..n as u32).map(|i| i % nx + i / nx % ny * 10 + i / nx / ny * 100).collect();
+                assert_eq!(download(d, p[0], n), expected, "{what}");
+            },
+        );
+    }
+}
