@@ -74,18 +74,6 @@ fn comparisons() {
     }
 }
 
-/// A second way to the same bits: with the fma instruction.
-#[test]
-fn half_fma_with_and_without_the_instruction() {
-    let columns = operands(Elem::F16, 3, 100_000, 13);
-    for ftz in [false, true] {
-        let op = Op::Fma { round: Round::Nearest, ftz };
-        let run =
-            |fma| support::run(op, &[Elem::F16; 3], Elem::F16, &columns, Caps { fma, ..Caps::default() });
-        assert_eq!(run(false), run(true));
-    }
-}
-
 /// A function with one op on loaded operands.
 fn one_op(op: Op, ty: Type, arity: usize) -> (Function, Value) {
     let mut b = Builder::new("one");
@@ -113,7 +101,7 @@ fn primitive_functions_stay_as_they_are() {
 #[test]
 fn caps_keep_what_they_name() {
     let (round, ftz) = (Round::Nearest, false);
-    let all = Caps { f16_arith: true, f16_compare: true, fma: true, f64_nan: true };
+    let all = Caps { f16_arith: true, f16_compare: true, f64_nan: true };
     for (op, ty, arity) in [
         (Op::Fma { round, ftz }, Type::F16X2, 3),
         (Op::Float { op: FBin::Div, round, ftz }, Type::F16, 2),

@@ -46,7 +46,7 @@ pub(super) fn arith(e: &mut Emit, op: Arith, args: &[Value], round: Round, ftz: 
             op.nearest(e, &args)
         }
         (Elem::F16, Round::Nearest) if op == Arith::Fma => {
-            let args = operands(e, round::to_f64);
+            let args = operands(e, round::to_f32);
             fma_f16(e, &args)
         }
         (Elem::BF16, Round::Nearest) if op == Arith::Fma => {
@@ -70,21 +70,14 @@ pub(super) fn arith(e: &mut Emit, op: Arith, args: &[Value], round: Round, ftz: 
     if ftz { flush::result(e, r) } else { r }
 }
 
-/// a·b + c of f64 operands whose product is exact.
-fn product_plus(e: &mut Emit, args: &[Value]) -> Value {
-    if e.caps.fma {
-        return e.fma(args[0], args[1], args[2]);
-    }
-    let p = e.fmul(args[0], args[1]);
-    e.fadd(p, args[2])
-}
-
-/// f16 fma. The f64 sum, rounded to nearest, is never a midpoint of f16 unless it is exact: it is inexact only where the product
-/// (22 bits) lies more than 2^30 below c, and then it is next to c, a number of f16; or where it lies above 2^28, which is
-/// infinity. So no error term is needed, only one rounding to f16.
+/// f16 fma in f32. The product is exact (22 bits, 2^-48 and above), so is the error of the sum; rounded to odd at 24 bits, the sum
+/// rounds to the 11 bits of f16 as the exact value would. (f64 needs no error term here, but half as many lanes fit a vector,
+/// which costs half as much again.)
 fn fma_f16(e: &mut Emit, args: &[Value]) -> Value {
-    let s = product_plus(e, args);
-    round::from_f64(e, s, Elem::F16, Round::Nearest)
+    let p = e.fmul(args[0], args[1]);
+    let (s, missing) = exact::two_sum(e, p, args[2]);
+    let odd = exact::round_to_odd(e, s, missing);
+    e.fcvt(odd, Elem::F16)
 }
 
 /// bf16 fma. Here c may lie far below a product that is a midpoint of bf16, so the error of the sum counts. Dekker's FastTwoSum

@@ -1,7 +1,6 @@
 //! Writing down primitive ops, with short names for those the algorithms are made of. All of it works element by element, so
 //! an algorithm for one float is one for a pair as well.
 
-use super::Caps;
 use crate::*;
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
@@ -11,7 +10,6 @@ pub(super) struct Emit<'f> {
     types: &'f mut Vec<Type>,
     pub out: Vec<Inst>,
     pub line: u32,
-    pub caps: Caps,
     /// Constants of this block, so that each is made once.
     consts: HashMap<(Type, u64), Value>,
     /// Values that are never subnormal: what an op with ftz left behind needs no flushing again.
@@ -19,8 +17,8 @@ pub(super) struct Emit<'f> {
 }
 
 impl<'f> Emit<'f> {
-    pub fn new(types: &'f mut Vec<Type>, caps: Caps) -> Emit<'f> {
-        Emit { types, out: vec![], line: 0, caps, consts: HashMap::new(), flushed: HashSet::new() }
+    pub fn new(types: &'f mut Vec<Type>) -> Emit<'f> {
+        Emit { types, out: vec![], line: 0, consts: HashMap::new(), flushed: HashSet::new() }
     }
 
     /// Starts the next block and hands out the finished one.

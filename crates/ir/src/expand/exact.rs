@@ -19,19 +19,19 @@ pub(super) fn two_sum(e: &mut Emit, a: Value, b: Value) -> (Value, Value) {
     (s, e.fadd(a_err, b_err))
 }
 
-/// `s` is a nearest f64 of s + t, where t has the sign of what is missing (0 or NaN: nothing). Gives s + t rounded to odd:
+/// `s` is a nearest float (f32 or f64) of s + t, where t has the sign of what is missing (0 or NaN: nothing). Gives s + t rounded to odd:
 /// toward zero, and the last bit set if inexact.
 pub(super) fn round_to_odd(e: &mut Emit, s: Value, t: Value) -> Value {
     let (sb, tb) = (e.bits_of(s), e.bits_of(t));
     // −1 where t points toward zero: there the magnitude, which the bits below the sign count, is one too large.
     let signs = e.xor(sb, tb);
-    let toward = e.imm(IntBin::ShrS, signs, 63);
+    let toward = e.imm(IntBin::ShrS, signs, u64::from(e.ty(sb).elem.bits()) - 1);
     let cut = e.add(sb, toward);
     let odd = e.imm(IntBin::Or, cut, 1);
     let zero = e.num(e.ty(t), 0.0);
     let inexact = e.fcmp(FCmp::Ne, t, zero);
     let bits = e.select(inexact, odd, sb);
-    e.float_of(bits, Elem::F64)
+    e.float_of(bits, e.ty(s).elem)
 }
 
 /// The exact sum of two f64 whose bits lie between 2^-1000 and 2^1000. An exact zero has the sign `round` gives it.

@@ -30,8 +30,6 @@ pub struct Caps {
     pub f16_arith: bool,
     /// f16 `FMin`, `FMax`, `FNeg`, `FAbs` and `FCmp` are native.
     pub f16_compare: bool,
-    /// f64 `Fma` is one instruction, not a library call. Without it the expansion of f16 and bf16 fma avoids it.
-    pub fma: bool,
     /// The engine itself gives f64 `Float`, `Fma` and `Sqrt` with `Nearest` the NaN the rule demands (see [`nan64`]).
     pub f64_nan: bool,
 }
@@ -72,7 +70,7 @@ pub fn expand(func: &mut Function, caps: Caps) {
     let keeps = |types: &[Type], i: &Inst| {
         caps.covers(&i.op, &arg_types(types, i), i.result.map(|r| types[r.index()]))
     };
-    let mut e = Emit::new(&mut func.types, caps);
+    let mut e = Emit::new(&mut func.types);
     for block in &mut func.blocks {
         if block.insts.iter().all(|i| keeps(e.types(), i)) {
             continue;

@@ -96,7 +96,7 @@ fn nearest(e: &mut Emit, x: Value, to: Elem) -> Value {
 
 /// `x` rounded to odd at 24 bits, still as f64: exact as an f32 down to 2^-126. What lies below is far below half of the
 /// smallest f16, so it matters no more how it becomes an f32.
-pub(super) fn cut_to_24_bits(e: &mut Emit, x: Value) -> Value {
+fn cut_to_24_bits(e: &mut Emit, x: Value) -> Value {
     const LOW: u64 = (1 << 29) - 1;
     let bits = e.bits_of(x);
     let low = e.imm(IntBin::And, bits, LOW);
