@@ -21,11 +21,45 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// For messages.
+    /// The instruction as PTX, with registers named after their types (`%u32_1`), addresses in `%b64_9`, the label `L`, the variable `v` and the
+    /// special registers `%laneid` and `%clock64`.
     pub fn text(&self) -> String {
-        let kinds: Vec<String> = self.operands.iter().map(|o| format!("{:?}", o.kind)).collect();
-        format!("{}{} {}", self.opcode, self.mods.concat(), kinds.join(", "))
+        let mut text = format!("{}{}", self.opcode, self.mods.concat());
+        for (i, operand) in self.operands.iter().enumerate() {
+            text += if i == 0 { " " } else { ", " };
+            text += &operand_text(operand, i + 1);
+        }
+        text + ";"
     }
+}
+
+fn operand_text(operand: &Operand<'_>, n: usize) -> String {
+    let sign = if operand.neg {
+        "-"
+    } else if operand.not {
+        "!"
+    } else {
+        ""
+    };
+    let selector = operand.selector.unwrap_or("");
+    let body = match &operand.kind {
+        OperandKind::Reg(ty) => format!("%{}_{n}", &ty.text()[1..]),
+        OperandKind::Special(ty) if ty.bits() == 64 => "%clock64".into(),
+        OperandKind::Special(_) => "%laneid".into(),
+        OperandKind::Int => "1".into(),
+        OperandKind::Float(_) => "1.0".into(),
+        OperandKind::Sink => "_".into(),
+        OperandKind::Address => "[%b64_9]".into(),
+        OperandKind::Label => "L".into(),
+        OperandKind::Name => "v".into(),
+        OperandKind::Other(what) => (*what).into(),
+        OperandKind::Pair(a, b) => format!("{}|{}", operand_text(a, n), operand_text(b, n + 1)),
+        OperandKind::Vector(es) => {
+            let parts: Vec<String> = es.iter().enumerate().map(|(i, e)| operand_text(e, n + i)).collect();
+            format!("{{{}}}", parts.join(", "))
+        }
+    };
+    format!("{sign}{body}{selector}")
 }
 
 /// Shapes of a form for one opcode: each modifier and each kind of operand is there, of their combinations at most `limit`, spread evenly.

@@ -2,7 +2,7 @@
 //!
 //! Since PTX 1.0; f16 since PTX 4.2, sm_53; bf16 since PTX 7.8, sm_90.
 
-use crate::{Cx, Form, Outcome, Room, Ty, since};
+use crate::{Cx, Form, OperandKind, Outcome, Room, Ty, since};
 use hostwarp_ir::{IntBin, IntCmp, Value};
 
 const FLOAT_CMP: &str = ".eq .ne .lt .le .gt .ge .equ .neu .ltu .leu .gtu .geu .num .nan";
@@ -48,24 +48,27 @@ pub const ROOM: Room = Room {
             since(10, 10),
         ),
         Form::new("setp.cmp{.ftz}.type  p:pred?, a:.type!, b:.type!", F16, since(42, 53)),
-        Form::new("setp.cmp.bool{.ftz}.type  p:pred?, a:.type!, b:.type!, {!}c:pred", F16, since(42, 53)),
+        Form::new("setp.cmp.bool{.ftz}.type  p:pred?, a:.type!, b:.type!, {!}c:pred!", F16, since(42, 53)),
         Form::new("setp.cmp{.ftz}.type  p:pred?{|q:pred?}, a:.type!, b:.type!", F16X2, since(42, 53)),
         Form::new(
-            "setp.cmp.bool{.ftz}.type  p:pred?{|q:pred?}, a:.type!, b:.type!, {!}c:pred",
+            "setp.cmp.bool{.ftz}.type  p:pred?{|q:pred?}, a:.type!, b:.type!, {!}c:pred!",
             F16X2,
             since(42, 53),
         ),
         Form::new("setp.cmp.type  p:pred?, a:.type!, b:.type!", BF16, since(78, 90)),
-        Form::new("setp.cmp.bool.type  p:pred?, a:.type!, b:.type!, {!}c:pred", BF16, since(78, 90)),
+        Form::new("setp.cmp.bool.type  p:pred?, a:.type!, b:.type!, {!}c:pred!", BF16, since(78, 90)),
         Form::new("setp.cmp.type  p:pred?{|q:pred?}, a:.type!, b:.type!", BF16X2, since(78, 90)),
         Form::new(
-            "setp.cmp.bool.type  p:pred?{|q:pred?}, a:.type!, b:.type!, {!}c:pred",
+            "setp.cmp.bool.type  p:pred?{|q:pred?}, a:.type!, b:.type!, {!}c:pred!",
             BF16X2,
             since(78, 90),
         ),
     ],
-    rule: Some(|m, _| match m.ty(".type") {
-        Some(Ty::F64) if m.has(".ftz") => Err("`.ftz` does not go with `.f64`".into()),
+    rule: Some(|m, instr| match (m.ty(".type"), instr.operands.first().map(|d| &d.kind)) {
+        (Some(Ty::F64), _) if m.has(".ftz") => Err("`.ftz` does not go with `.f64`".into()),
+        (_, Some(OperandKind::Pair(p, q))) if p.kind == OperandKind::Sink && q.kind == OperandKind::Sink => {
+            Err("one of the two predicates must be kept".into())
+        }
         _ => Ok(()),
     }),
     meaning,

@@ -36,7 +36,6 @@ const CONSTANT: &[(&str, &str)] = &[
 ];
 const STRONG: &[(&str, &str)] = &[
     (".ss", ".global .shared .shared::cta .shared::cluster"),
-    (".vss", ".global .local .shared .shared::cta .shared::cluster"),
     (".sem", ".relaxed .acquire"),
     (".scope", SCOPES),
     (".vec", VEC),
@@ -69,7 +68,8 @@ pub const ROOM: Room = Room {
     section: "9.7.9.8",
     forms: &[
         Form::new("ld{.weak}{.ss}{.cop}{.vec}.type  d:vec.type, [a]:b64", SETS, since(10, 10)).needs(NEEDS),
-        Form::new("ld.volatile{.vss}{.vec}.type  d:vec.type, [a]:b64", STRONG, since(11, 10)).needs(NEEDS),
+        Form::new("ld.volatile{.ss}{.vec}.type  d:vec.type, [a]:b64", STRONG, since(11, 10)).needs(NEEDS),
+        Form::new("ld.volatile.local{.vec}.type  d:vec.type, [a]:b64", STRONG, since(91, 10)).needs(NEEDS),
         Form::new("ld.sem.scope{.ss}{.vec}.type  d:vec.type, [a]:b64", STRONG, since(60, 70)).needs(NEEDS),
         Form::new("ld.global{.cop}.nc{.vec}.type  d:vec.type, [a]:b64", CONSTANT, since(31, 32)).needs(NEEDS),
         Form::new(
@@ -98,7 +98,8 @@ pub const ROOM: Room = Room {
             since(74, 80),
         )
         .needs(NEEDS),
-        Form::new("ld.mmio.sem.sys{.ss}{.vec}.type  d:vec.type, [a]:b64", HINTED, since(82, 70)).needs(NEEDS),
+        Form::new("ld.mmio.sem.sys{.ss}.type  d:>.type, [a]:b64", HINTED, since(82, 70))
+            .needs(&[(".acquire", since(93, 70)), (".b128", since(83, 70))]),
         Form::new(
             "ld.global{.cop}.nc{.level1::eviction_priority}{.level::prefetch_size}{.vec}.type  d:vec.type, [a]:b64",
             CONSTANT,
@@ -125,7 +126,6 @@ pub const ROOM: Room = Room {
     rule: Some(|m, _| access_rule(m)),
     meaning,
     notes: &[
-        "ptxas takes `.mmio` with `.acquire` as well as with `.relaxed`, which alone is in the manual.",
         "`_` may stand for some elements of a vector, not for all, and not for a single register.",
     ],
 };

@@ -28,15 +28,17 @@ pub const ROOM: Room = Room {
     meaning,
     notes: &[
         "`mov.pred` also takes a complemented predicate and the constants 0 and 1; the manual's syntax shows neither.",
-        "`%tid %ntid %ctaid %nctaid` may be read with a 16-bit type, `%gridid` with a 32-bit one, as in the first PTX versions; all other special \
-         registers only in their own width.",
+        "Special registers may be read in half their width, as in the first PTX versions; ptxas allows it for `%tid %ntid %ctaid %nctaid %gridid` only.",
     ],
 };
 
 fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     let Some(ty) = m.ty(".type") else { return Ok(()) };
     let [d, a] = instr.operands else { return Ok(()) };
-    if m.get(".vec").is_some() {
+    if let Some(vec) = m.get(".vec") {
+        if vec == ".v4" && ty.bits() > 32 {
+            return Err("at most 128 bits can be moved at once".into());
+        }
         return [d, a].into_iter().try_for_each(|side| match &side.kind {
             OperandKind::Vector(es) => es.iter().try_for_each(|e| register(ty, e)),
             _ => Ok(()),

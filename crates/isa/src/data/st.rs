@@ -13,14 +13,8 @@ const SETS: &[(&str, &str)] = &[
     (".vec", VEC),
     (".type", TYPES),
 ];
-const STRONG: &[(&str, &str)] = &[
-    (".ss", SHARED),
-    (".vss", ".global .local .shared .shared::cta .shared::cluster"),
-    (".sem", ".relaxed .release"),
-    (".scope", SCOPES),
-    (".vec", VEC),
-    (".type", TYPES),
-];
+const STRONG: &[(&str, &str)] =
+    &[(".ss", SHARED), (".sem", ".relaxed .release"), (".scope", SCOPES), (".vec", VEC), (".type", TYPES)];
 const HINTED: &[(&str, &str)] = &[
     (".ss", ".global"),
     (".cop", ".wb .cg .cs .wt"),
@@ -56,7 +50,8 @@ pub const ROOM: Room = Room {
     section: "9.7.9.11",
     forms: &[
         Form::new("st{.weak}{.ss}{.cop}{.vec}.type  [a]:b64, b:vec.type", SETS, since(10, 10)).needs(NEEDS),
-        Form::new("st.volatile{.vss}{.vec}.type  [a]:b64, b:vec.type", STRONG, since(11, 10)).needs(NEEDS),
+        Form::new("st.volatile{.ss}{.vec}.type  [a]:b64, b:vec.type", STRONG, since(11, 10)).needs(NEEDS),
+        Form::new("st.volatile.local{.vec}.type  [a]:b64, b:vec.type", STRONG, since(91, 10)).needs(NEEDS),
         Form::new("st.sem.scope{.ss}{.vec}.type  [a]:b64, b:vec.type", STRONG, since(60, 70)).needs(NEEDS),
         Form::new(
             "st{.weak}{.ss}.level1::eviction_priority{.vec}.type  [a]:b64, b:vec.type",
@@ -82,7 +77,8 @@ pub const ROOM: Room = Room {
             since(74, 80),
         )
         .needs(NEEDS),
-        Form::new("st.mmio.sem.sys{.ss}{.vec}.type  [a]:b64, b:vec.type", HINTED, since(82, 70)).needs(NEEDS),
+        Form::new("st.mmio.sem.sys{.ss}.type  [a]:b64, b:>.type", HINTED, since(82, 70))
+            .needs(&[(".release", since(93, 70)), (".b128", since(83, 70))]),
         Form::new(
             "st{.weak}{.ss}{.level1::eviction_priority}{.level2::eviction_priority}.vec.type  [a]:b64, b:vec.type",
             HINTED,
@@ -91,7 +87,7 @@ pub const ROOM: Room = Room {
     ],
     rule: Some(|m, _| access_rule(m)),
     meaning,
-    notes: &["ptxas takes `.mmio` with `.release` as well as with `.relaxed`, which alone is in the manual."],
+    notes: &[],
 };
 
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
