@@ -13,10 +13,13 @@
 //! (the interpreter, when one lane waits for another) must not rely on them.
 #![forbid(unsafe_code)]
 
+mod control;
 mod frame;
 mod live;
 mod order;
 mod shape;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use frame::Frame;
@@ -120,7 +123,7 @@ pub struct Plan {
 impl Plan {
     /// Plans a function that [`hostwarp_ir::verify_primitive`] accepts.
     pub fn new(func: &Function, assume: Assume) -> Plan {
-        let order::Order { order, position, back_edges, loops, loop_of } = order::order(func);
+        let order::Order { order, position, back_edges, mut loops, loop_of } = order::order(func);
         let mut suspends = vec![false; func.blocks.len()];
         suspends[Block::ENTRY.index()] = true;
         for (_, to) in &back_edges {
@@ -134,8 +137,11 @@ impl Plan {
         let remat = remat(func);
         let invariance = invariance(func, &order);
         let live = live::Liveness::new(func, &order, &remat);
-        let control = shape::Control::new(func, &order, &position, &loops, &loop_of);
-        let shape::Shapes { shape, divergent, masked } = control.shapes(assume, &invariance);
+        let shape::Shapes { shape, divergent, masked, split } =
+            shape::shapes(func, &order, &position, &loops, &loop_of, assume, &invariance);
+        for (l, split) in loops.iter_mut().zip(split) {
+            l.divergent_exit = split;
+        }
         let frame = Frame::new(func, &order, &position, &live, &remat, assume.share_slots);
         let pressure = live.pressure(func, &order, &shape);
         Plan {

@@ -17,6 +17,8 @@ pub struct Loop {
     pub depth: u32,
     /// The loop around it, as index into [`crate::Plan::loops`].
     pub parent: Option<usize>,
+    /// Some lanes of a group may leave it while others go round.
+    pub divergent_exit: bool,
 }
 
 pub(crate) struct Order {
@@ -74,7 +76,15 @@ pub(crate) fn order(func: &Function) -> Order {
         let first = position[*header];
         let last = blocks.last().map_or(first, |b| position[b.index()]);
         let depth = parent[i].map_or(1, |p: usize| described[p].depth + 1);
-        described.push(Loop { header: Block(*header as u32), blocks, first, last, depth, parent: parent[i] });
+        described.push(Loop {
+            header: Block(*header as u32),
+            blocks,
+            first,
+            last,
+            depth,
+            parent: parent[i],
+            divergent_exit: false,
+        });
     }
     Order {
         order: placed.into_iter().map(|b| Block(b as u32)).collect(),

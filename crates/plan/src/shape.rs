@@ -1,39 +1,377 @@
 //! How values differ between lanes, and where control may split them.
+//!
+//! A fixed point from below: every value starts as unknown, and only goes from there to uniform or affine and on to varying;
+//! branches only go from uniform to divergent.
 
+use crate::control::Control;
 use crate::{Assume, Invariance, Loop, Shape};
-use hostwarp_ir::{Block, Function, Term};
-
-pub(crate) struct Control<'a> {
-    func: &'a Function,
-}
+use hostwarp_ir::{
+    Axis, Block, Elem, Function, Inst, IntBin, IntCmp, IntUn, Op, Space, Special, Term, Value,
+};
 
 pub(crate) struct Shapes {
     pub(crate) shape: Vec<Shape>,
+    /// By block.
     pub(crate) divergent: Vec<bool>,
+    /// By block.
     pub(crate) masked: Vec<bool>,
+    /// By loop: some lanes may leave while others go round.
+    pub(crate) split: Vec<bool>,
 }
 
-impl<'a> Control<'a> {
-    pub(crate) fn new(
-        func: &'a Function,
-        _order: &'a [Block],
-        _position: &'a [u32],
-        _loops: &'a [Loop],
-        _loop_of: &'a [Option<usize>],
-    ) -> Control<'a> {
-        Control { func }
+struct Analysis<'a> {
+    func: &'a Function,
+    order: &'a [Block],
+    position: &'a [u32],
+    loops: &'a [Loop],
+    loop_of: &'a [Option<usize>],
+    assume: Assume,
+    invariance: &'a [Invariance],
+    control: Control<'a>,
+    constant: Vec<Option<u64>>,
+    home: Vec<Option<Block>>,
+    /// Parameters that get different values from different sides.
+    mixed: Vec<bool>,
+    /// Loops that a value is defined in and used outside of, with the position of the use.
+    escapes: Vec<Vec<(usize, usize)>>,
+    shape: Vec<Option<Shape>>,
+    /// By position.
+    divergent: Vec<bool>,
+    /// By position: lanes may arrive from different sides.
+    join: Vec<bool>,
+    masked: Vec<bool>,
+    /// By position: in a cycle that is no natural loop, where lanes may be at different turns. Rare, so nothing is claimed there.
+    wild: Vec<bool>,
+    /// By loop: whether some lanes may leave while others go round.
+    split: Vec<bool>,
+    /// By loop and position: lanes may be there that left the loop at different times.
+    scattered: Vec<Vec<bool>>,
+}
+
+pub(crate) fn shapes(
+    func: &Function,
+    order: &[Block],
+    position: &[u32],
+    loops: &[Loop],
+    loop_of: &[Option<usize>],
+    assume: Assume,
+    invariance: &[Invariance],
+) -> Shapes {
+    let n = order.len();
+    let mut a = Analysis {
+        func,
+        order,
+        position,
+        loops,
+        loop_of,
+        assume,
+        invariance,
+        control: Control::new(func, order, position, loops),
+        constant: vec![None; func.types.len()],
+        home: vec![None; func.types.len()],
+        mixed: vec![false; func.types.len()],
+        escapes: vec![vec![]; func.types.len()],
+        shape: vec![None; func.types.len()],
+        divergent: vec![false; n],
+        join: vec![false; n],
+        masked: vec![false; n],
+        split: vec![false; loops.len()],
+        wild: vec![false; n],
+        scattered: vec![vec![false; n]; loops.len()],
+    };
+    a.prepare();
+    while a.pass() {}
+    let by_block = |flags: &[bool]| {
+        position.iter().map(|at| flags.get(*at as usize).copied().unwrap_or(false)).collect()
+    };
+    Shapes {
+        shape: a.shape.iter().map(|s| s.unwrap_or(Shape::Varying)).collect(),
+        divergent: by_block(&a.divergent),
+        masked: by_block(&a.masked),
+        split: a.split.clone(),
+    }
+}
+
+impl Analysis<'_> {
+    fn prepare(&mut self) {
+        for b in self.order {
+            let data = self.func.block(*b);
+            for p in &data.params {
+                self.home[p.index()] = Some(*b);
+            }
+            for i in &data.insts {
+                if let Some(r) = i.result {
+                    self.home[r.index()] = Some(*b);
+                    if let Op::Const(bits) = i.op {
+                        self.constant[r.index()] = Some(bits);
+                    }
+                }
+            }
+        }
+        for from in 0..self.order.len() {
+            for &to in self.control.successors[from].iter().filter(|to| **to <= from) {
+                let natural = self.loops.iter().any(|l| l.first as usize == to && l.last as usize >= from);
+                if !natural {
+                    self.wild[to..=from].fill(true);
+                }
+            }
+        }
+        let mut only: Vec<Option<Value>> = vec![None; self.func.types.len()];
+        for b in self.order {
+            for t in self.func.block(*b).term.targets() {
+                for (p, a) in self.func.block(t.block).params.iter().zip(&t.args) {
+                    if a != p && *only[p.index()].get_or_insert(*a) != *a {
+                        self.mixed[p.index()] = true;
+                    }
+                }
+            }
+        }
+        for b in self.order {
+            let data = self.func.block(*b);
+            let mut uses: Vec<Value> = data.term.uses().to_vec();
+            uses.extend(data.term.targets().iter().flat_map(|t| t.args.iter().copied()));
+            uses.extend(data.insts.iter().flat_map(|i| i.args.iter().chain(&i.guard).copied()));
+            for v in uses {
+                if self.invariance[v.index()] != Invariance::None {
+                    continue;
+                }
+                let at = self.position[b.index()] as usize;
+                for l in self.left(v, *b) {
+                    if !self.escapes[v.index()].contains(&(l, at)) {
+                        self.escapes[v.index()].push((l, at));
+                    }
+                }
+            }
+        }
     }
 
-    pub(crate) fn shapes(&self, _assume: Assume, _invariance: &[Invariance]) -> Shapes {
-        Shapes {
-            shape: vec![Shape::Varying; self.func.types.len()],
-            divergent: self
-                .func
-                .blocks
-                .iter()
-                .map(|b| matches!(b.term, Term::Branch(..) | Term::Switch(..)))
-                .collect(),
-            masked: vec![true; self.func.blocks.len()],
+    /// The loops around a value's definition that do not contain the block.
+    fn left(&self, v: Value, block: Block) -> Vec<usize> {
+        let at = self.position[block.index()];
+        let mut out = vec![];
+        let mut l = self.home[v.index()].and_then(|h| self.loop_of[h.index()]);
+        while let Some(i) = l {
+            let around = &self.loops[i];
+            if (around.first..=around.last).contains(&at) {
+                break;
+            }
+            out.push(i);
+            l = around.parent;
         }
+        out
+    }
+
+    /// Goes over all blocks once; answers whether anything changed.
+    fn pass(&mut self) -> bool {
+        let mut changed = false;
+        for at in 0..self.order.len() {
+            let data = self.func.block(self.order[at]);
+            for i in &data.insts {
+                if let Some(r) = i.result {
+                    let new = self.result(i);
+                    changed |= self.raise(r, new);
+                }
+            }
+            if !self.divergent[at] && self.diverges(&data.term) {
+                self.divergent[at] = true;
+                changed = true;
+                let influence = self.control.influence(at);
+                for j in &influence.joins {
+                    self.join[*j] = true;
+                }
+                for m in &influence.region {
+                    self.masked[*m] = true;
+                }
+                for (l, left) in &influence.split_loops {
+                    self.split[*l] = true;
+                    for exit in left {
+                        for (s, r) in self.scattered[*l].iter_mut().zip(self.control.reachable(*exit)) {
+                            *s |= r;
+                        }
+                    }
+                }
+            }
+            for t in data.term.targets() {
+                for (p, a) in self.func.block(t.block).params.iter().zip(&t.args) {
+                    let new = self.handed(t.block, *a, *p);
+                    changed |= self.raise(*p, new);
+                }
+            }
+        }
+        changed
+    }
+
+    /// What a parameter gets from an argument.
+    fn handed(&self, to: Block, arg: Value, param: Value) -> Option<Shape> {
+        let mut shape = self.shape[arg.index()]?;
+        let invariant = self.invariance[arg.index()] != Invariance::None;
+        // Lanes that leave a loop at different times take different values along.
+        let at = self.position[to.index()] as usize;
+        if !invariant && self.left(arg, to).iter().any(|l| self.scattered[*l][at]) {
+            shape = Shape::Varying;
+        }
+        if self.join[at] && self.mixed[param.index()] {
+            shape = Shape::Varying;
+        }
+        Some(shape)
+    }
+
+    /// Joins a shape into a value's; answers whether it changed.
+    fn raise(&mut self, v: Value, new: Option<Shape>) -> bool {
+        let escapes = self.escapes[v.index()].iter().any(|(l, at)| self.scattered[*l][*at]);
+        let wild = self.invariance[v.index()] == Invariance::None
+            && self.home[v.index()].is_some_and(|h| self.wild[self.position[h.index()] as usize]);
+        let new = match new {
+            Some(_) if escapes || wild => Some(Shape::Varying),
+            new => new,
+        };
+        let old = self.shape[v.index()];
+        let joined = match (old, new) {
+            (None, s) | (s, None) => s,
+            (Some(a), Some(b)) => Some(join(a, b)),
+        };
+        self.shape[v.index()] = joined;
+        joined != old
+    }
+
+    fn diverges(&self, term: &Term) -> bool {
+        let same = |v: Value| matches!(self.shape[v.index()], None | Some(Shape::Uniform));
+        match term {
+            Term::Branch(c, a, b) => !same(*c) && a != b,
+            Term::Switch(v, ts) => !same(*v) && ts.windows(2).any(|w| w[0] != w[1]),
+            _ => false,
+        }
+    }
+
+    /// The shape of an instruction's result; none as long as an argument is unknown.
+    fn result(&self, i: &Inst) -> Option<Shape> {
+        use Shape::{Affine, Uniform, Varying};
+        let mut shapes = smallvec::SmallVec::<[Shape; 4]>::new();
+        for a in i.args.iter().chain(&i.guard) {
+            shapes.push(self.shape[a.index()]?);
+        }
+        let elem = i.result.map_or(Elem::I32, |r| self.func.ty(r).elem);
+        let constant = |n: usize| self.constant[i.args[n].index()];
+        let in_warp = self.assume.group <= 32;
+        let uniform = shapes.iter().all(|s| *s == Uniform);
+        Some(match i.op {
+            Op::Special(Special::Tid(Axis::X)) if self.assume.contiguous_x => affine(1, false, elem),
+            Op::Special(Special::Tid(_)) if self.assume.contiguous_x => Uniform,
+            Op::Special(Special::Tid(_)) => Varying,
+            Op::Special(Special::LaneId) => {
+                if in_warp {
+                    affine(1, false, elem)
+                } else {
+                    Varying
+                }
+            }
+            Op::Special(Special::WarpId) => {
+                if in_warp {
+                    Uniform
+                } else {
+                    Varying
+                }
+            }
+            Op::Ballot | Op::ActiveMask => {
+                if in_warp {
+                    Uniform
+                } else {
+                    Varying
+                }
+            }
+            // The value read is one's own or another lane's: the same if all are.
+            Op::LaneRead => {
+                if shapes[0] == Uniform {
+                    Uniform
+                } else {
+                    Varying
+                }
+            }
+            Op::Atomic(..) => Varying,
+            Op::Load(mem) => match mem.space {
+                // The same address is another place in every lane.
+                Space::Local => Varying,
+                Space::Generic if self.func.info.local_bytes != 0 => Varying,
+                _ if uniform => Uniform,
+                _ => Varying,
+            },
+            _ if uniform => Uniform,
+            Op::Int(op @ (IntBin::Add | IntBin::Sub)) => match (stride(shapes[0]), stride(shapes[1])) {
+                (Some((a, wa)), Some((b, wb))) => {
+                    let s = if op == IntBin::Add { a.wrapping_add(b) } else { a.wrapping_sub(b) };
+                    affine(s, wa || wb, elem)
+                }
+                _ => Varying,
+            },
+            Op::Int(op @ (IntBin::Mul | IntBin::Shl)) => {
+                let factor = |n: usize| match op {
+                    IntBin::Mul => constant(n),
+                    _ if n == 0 => None,
+                    _ => constant(n).map(|by| if by < u64::from(elem.bits()) { 1u64 << by } else { 0 }),
+                };
+                match (shapes[0], shapes[1], factor(0), factor(1)) {
+                    (Affine { stride, may_wrap }, _, _, Some(f))
+                    | (_, Affine { stride, may_wrap }, Some(f), _) => {
+                        affine(stride.wrapping_mul(f as i64), may_wrap, elem)
+                    }
+                    _ => Varying,
+                }
+            }
+            Op::IntUn(IntUn::Neg | IntUn::Not) => match shapes[0] {
+                Affine { stride, may_wrap } => affine(stride.wrapping_neg(), may_wrap, elem),
+                other => other,
+            },
+            Op::Zext | Op::Sext => match shapes[0] {
+                Affine { stride, .. } => affine(stride, true, elem),
+                other => other,
+            },
+            Op::Trunc => match shapes[0] {
+                Affine { stride, may_wrap } => affine(stride, may_wrap, elem),
+                other => other,
+            },
+            Op::Cmp(IntCmp::Eq | IntCmp::Ne) => match (shapes[0], shapes[1]) {
+                // Evenly apart in all lanes, so equal in all or in none.
+                (Affine { stride: a, may_wrap: false }, Affine { stride: b, may_wrap: false }) if a == b => {
+                    Uniform
+                }
+                _ => Varying,
+            },
+            Op::Select => {
+                let chosen = join(shapes[1], shapes[2]);
+                if shapes[0] == Uniform || i.args[1] == i.args[2] { chosen } else { Varying }
+            }
+            _ => Varying,
+        })
+    }
+}
+
+/// The shape of something that goes up by `stride` from lane to lane.
+fn affine(stride: i64, may_wrap: bool, elem: Elem) -> Shape {
+    let unused = 64 - elem.bits();
+    match stride << unused >> unused {
+        // Uniform must hold without any check.
+        0 if may_wrap => Shape::Varying,
+        0 => Shape::Uniform,
+        stride => Shape::Affine { stride, may_wrap },
+    }
+}
+
+/// The stride and whether it may wrap; 0 if uniform.
+fn stride(shape: Shape) -> Option<(i64, bool)> {
+    match shape {
+        Shape::Uniform => Some((0, false)),
+        Shape::Affine { stride, may_wrap } => Some((stride, may_wrap)),
+        Shape::Varying => None,
+    }
+}
+
+/// What covers both.
+fn join(a: Shape, b: Shape) -> Shape {
+    match (a, b) {
+        (Shape::Uniform, Shape::Uniform) => Shape::Uniform,
+        (Shape::Affine { stride: s, may_wrap: w }, Shape::Affine { stride: t, may_wrap: x }) if s == t => {
+            Shape::Affine { stride: s, may_wrap: w || x }
+        }
+        _ => Shape::Varying,
     }
 }

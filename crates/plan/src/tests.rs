@@ -1,0 +1,436 @@
+//! Plans of small functions built by hand.
+
+use super::*;
+use hostwarp_ir::{Axis, BarrierKind, Builder, Elem, IntBin, IntCmp, Mem, Space, Target, Type};
+
+fn contiguous() -> Assume {
+    Assume { contiguous_x: true, ..Assume::default() }
+}
+
+fn plan(func: &Function) -> Plan {
+    hostwarp_ir::verify_primitive(func).expect("a valid function");
+    let plan = Plan::new(func, contiguous());
+    check(func, &plan);
+    plan
+}
+
+fn tid(b: &mut Builder) -> Value {
+    b.special(Special::Tid(Axis::X))
+}
+
+/// An i32 the same for all lanes that nothing is known of.
+fn param(b: &mut Builder, n: u64) -> Value {
+    b.func().info.param_bytes = 64;
+    let at = b.iconst(Type::I64, n * 4);
+    b.inst(Op::Load(Mem::weak(Space::Param)), &[at], Type::I32)
+}
+
+fn use_it(b: &mut Builder, v: Value) {
+    let at = b.iconst(Type::I64, 0);
+    b.effect(Op::Store(Mem::weak(Space::Global)), &[at, v], None);
+}
+
+fn affine(stride: i64) -> Shape {
+    Shape::Affine { stride, may_wrap: false }
+}
+
+fn wraps(stride: i64) -> Shape {
+    Shape::Affine { stride, may_wrap: true }
+}
+
+/// What must hold of any plan.
+fn check(func: &Function, plan: &Plan) {
+    // Every reachable block once, loops contiguous, edges forward unless listed.
+    let mut seen = vec![false; func.blocks.len()];
+    for (at, b) in plan.order.iter().enumerate() {
+        assert!(!std::mem::replace(&mut seen[b.index()], true), "{b} twice");
+        assert_eq!(plan.position[b.index()] as usize, at);
+        for t in func.block(*b).term.targets() {
+            assert!(plan.position[t.block.index()] != u32::MAX, "{} is reachable", t.block);
+            assert_eq!(plan.is_back_edge(*b, t.block), plan.back_edges.contains(&(*b, t.block)));
+        }
+    }
+    for l in &plan.loops {
+        assert_eq!(l.blocks.len() as u32, l.last - l.first + 1, "loop of {} has a hole", l.header);
+        assert_eq!(plan.order[l.first as usize], l.header);
+    }
+    // What is alive together does not overlap.
+    for b in &plan.order {
+        let mut taken: Vec<(u32, u32)> = vec![];
+        for v in &plan.live_in[b.index()] {
+            let slot = plan.frame.slot[v.index()].expect("a slot for what is alive");
+            let end = slot + func.ty(*v).bytes() as u32;
+            assert!(end <= plan.frame.bytes);
+            assert!(!plan.frame.local[v.index()], "{v} lives from block to block");
+            assert!(taken.iter().all(|(s, e)| end <= *s || slot >= *e), "{v} overlaps at {b}\n{plan}{func}");
+            taken.push((slot, end));
+        }
+    }
+}
+
+#[test]
+fn a_diamond_is_ordered_and_joined() {
+    let mut b = Builder::new("diamond");
+    let t = tid(&mut b);
+    let n = param(&mut b, 0);
+    let c = b.cmp(IntCmp::LtU, t, n);
+    let (yes, no, join) = (b.new_block(), b.new_block(), b.new_block());
+    let var = b.new_var(Type::I32);
+    b.branch(c, yes, no);
+    b.switch_to(yes);
+    let one = param(&mut b, 1);
+    b.set(var, one);
+    b.jump(join);
+    b.switch_to(no);
+    let two = param(&mut b, 2);
+    b.set(var, two);
+    b.jump(join);
+    b.switch_to(join);
+    let v = b.get(var);
+    use_it(&mut b, v);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = plan(&f);
+    assert_eq!(p.shape[one.index()], Shape::Uniform);
+    assert_eq!(p.shape[v.index()], Shape::Varying, "{p}");
+    let at = |b: Block| p.position[b.index()];
+    assert!(at(yes) < at(join) && at(no) < at(join));
+    assert!(p.masked[yes.index()] && p.masked[no.index()] && !p.masked[join.index()]);
+    assert!(p.loops.is_empty() && p.back_edges.is_empty());
+    assert!(!p.suspends[join.index()]);
+}
+
+#[test]
+fn a_uniform_branch_keeps_a_join_uniform() {
+    let mut b = Builder::new("uniform");
+    let n = param(&mut b, 0);
+    let c = b.cmp_imm(IntCmp::LtU, n, 7);
+    let (yes, join) = (b.new_block(), b.new_block());
+    let var = b.new_var(Type::I32);
+    b.set(var, n);
+    b.branch(c, yes, join);
+    b.switch_to(yes);
+    let two = param(&mut b, 2);
+    b.set(var, two);
+    b.jump(join);
+    b.switch_to(join);
+    let v = b.get(var);
+    let t = tid(&mut b);
+    let s = b.add(v, t);
+    use_it(&mut b, s);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = plan(&f);
+    assert_eq!(p.shape[v.index()], Shape::Uniform);
+    assert_eq!(p.shape[s.index()], affine(1));
+    assert!(p.masked.iter().all(|m| !m) && p.divergent.iter().all(|d| !d));
+    // A parameter is no invariant: which one it is depends on the way.
+    assert_eq!(p.invariance[v.index()], Invariance::None);
+    assert_eq!(p.invariance[c.index()], Invariance::Launch);
+}
+
+#[test]
+fn addresses_are_affine() {
+    let mut b = Builder::new("saxpy");
+    let t = tid(&mut b);
+    let cta = b.special(Special::Ctaid(Axis::X));
+    let size = b.special(Special::Ntid(Axis::X));
+    let first = b.mul(cta, size);
+    let i = b.add(first, t);
+    let wide = b.zext(i, Elem::I64);
+    let off = b.int_imm(IntBin::Shl, wide, 2);
+    let down = b.int_imm(IntBin::Mul, i, 0xffff_fff8);
+    let base = b.special(Special::GlobalsBase);
+    let addr = b.add(base, off);
+    let back = b.inst(Op::Trunc, &[addr], Type::I32);
+    let odd = b.int_imm(IntBin::Xor, i, 5);
+    let gone = b.sub(i, t);
+    let same = b.cmp(IntCmp::Eq, i, t);
+    let v = b.inst(Op::Load(Mem::weak(Space::Global)), &[addr], Type::I32);
+    let scaled = b.mul(i, first);
+    for x in [down, back, odd, gone, v, scaled] {
+        use_it(&mut b, x);
+    }
+    let bit = b.zext(same, Elem::I32);
+    use_it(&mut b, bit);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = plan(&f);
+    let shape = |v: Value| p.shape[v.index()];
+    assert_eq!(shape(first), Shape::Uniform);
+    assert_eq!(p.invariance[first.index()], Invariance::Cta);
+    assert_eq!(shape(i), affine(1));
+    assert_eq!(shape(wide), wraps(1));
+    assert_eq!(shape(off), wraps(4));
+    assert_eq!(shape(addr), wraps(4));
+    assert_eq!(shape(back), wraps(4));
+    assert_eq!(shape(down), affine(-8));
+    assert_eq!(shape(gone), Shape::Uniform);
+    assert_eq!(shape(same), Shape::Uniform);
+    for v in [odd, v, scaled] {
+        assert_eq!(shape(v), Shape::Varying);
+    }
+    // Without the assumption thread numbers are anything.
+    let p = Plan::new(&f, Assume::default());
+    assert_eq!(p.shape[i.index()], Shape::Varying);
+    assert_eq!(p.shape[first.index()], Shape::Uniform);
+    assert!(p.remat[t.index()] && p.frame.slot[t.index()].is_none());
+}
+
+/// A loop that counts to `end`, with `body` in it; answers the counter inside and after the loop.
+fn counted(b: &mut Builder, end: Value, body: impl FnOnce(&mut Builder, Value)) -> (Value, Block, Block) {
+    let (header, inside, exit) = (b.new_block(), b.new_block(), b.new_block());
+    let k = b.new_var(Type::I32);
+    let zero = b.iconst(Type::I32, 0);
+    b.set(k, zero);
+    b.jump(header);
+    b.switch_to(header);
+    let i = b.get(k);
+    let c = b.cmp(IntCmp::LtU, i, end);
+    b.branch(c, inside, exit);
+    b.switch_to(inside);
+    body(b, i);
+    let next = b.int_imm(IntBin::Add, i, 1);
+    b.set(k, next);
+    b.jump(header);
+    b.switch_to(exit);
+    (i, header, exit)
+}
+
+#[test]
+fn a_uniform_loop_in_a_guarded_region_stays_uniform() {
+    let mut b = Builder::new("tail");
+    let t = tid(&mut b);
+    let n = param(&mut b, 0);
+    let c = b.cmp(IntCmp::LtU, t, n);
+    let (body, out) = (b.new_block(), b.new_block());
+    b.branch(c, body, out);
+    b.switch_to(body);
+    let (i, header, exit) = counted(&mut b, n, use_it);
+    b.jump(out);
+    b.switch_to(out);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = plan(&f);
+    assert_eq!(p.shape[i.index()], Shape::Uniform, "{p}{f}");
+    assert!(p.masked[header.index()] && p.masked[exit.index()] && !p.masked[out.index()]);
+    assert!(!p.divergent[header.index()]);
+    assert_eq!(p.loops.len(), 1);
+    assert!(!p.loops[0].divergent_exit);
+    assert!(p.suspends[header.index()]);
+}
+
+#[test]
+fn lanes_that_leave_a_loop_at_different_times_take_different_values_along() {
+    let mut b = Builder::new("temporal");
+    let t = tid(&mut b);
+    let (i, header, exit) = counted(&mut b, t, |b, i| {
+        let double = b.add(i, i);
+        use_it(b, double);
+    });
+    use_it(&mut b, i);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = plan(&f);
+    assert_eq!(p.shape[i.index()], Shape::Varying);
+    assert!(p.divergent[header.index()] && p.loops[0].divergent_exit);
+    assert!(p.masked[header.index()] && !p.masked[exit.index()], "{p}");
+
+    // The same loop without a use behind it: lanes in it agree on the counter.
+    let mut b = Builder::new("inside");
+    let t = tid(&mut b);
+    let (i, ..) = counted(&mut b, t, use_it);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = plan(&f);
+    assert_eq!(p.shape[i.index()], Shape::Uniform, "{p}{f}");
+
+    // Handed over at the exit, only what arrives there differs.
+    let mut b = Builder::new("handed");
+    let t = tid(&mut b);
+    let var = b.new_var(Type::I32);
+    let (header, exit) = (b.new_block(), b.new_block());
+    let k = b.new_var(Type::I32);
+    let zero = b.iconst(Type::I32, 0);
+    b.set(k, zero);
+    b.set(var, zero);
+    b.jump(header);
+    b.switch_to(header);
+    let i = b.get(k);
+    let next = b.int_imm(IntBin::Add, i, 1);
+    b.set(k, next);
+    let c = b.cmp(IntCmp::LtU, next, t);
+    // Two ways out that hand over different values, so that the exit needs a parameter.
+    let other = b.new_block();
+    b.branch(c, header, other);
+    b.switch_to(other);
+    b.set(var, next);
+    let d = b.cmp_imm(IntCmp::Eq, t, 9);
+    let third = b.new_block();
+    b.branch(d, third, exit);
+    b.switch_to(third);
+    b.set(var, t);
+    b.jump(exit);
+    b.switch_to(exit);
+    let v = b.get(var);
+    use_it(&mut b, v);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = plan(&f);
+    assert_eq!(p.shape[v.index()], Shape::Varying);
+}
+
+#[test]
+fn an_exit_in_a_loop_masks_what_follows() {
+    let mut b = Builder::new("early");
+    let t = tid(&mut b);
+    let n = param(&mut b, 0);
+    let (i, header, exit) = counted(&mut b, n, |b, i| {
+        let c = b.cmp(IntCmp::Eq, i, t);
+        let (done, on) = (b.new_block(), b.new_block());
+        b.branch(c, done, on);
+        b.switch_to(done);
+        b.terminate(Term::Exit);
+        b.switch_to(on);
+    });
+    use_it(&mut b, i);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = plan(&f);
+    // Whoever is left agrees on the counter, but there may be fewer.
+    assert!(p.masked[header.index()] && p.masked[exit.index()], "{p}");
+    assert!(!p.divergent[header.index()] && p.loops[0].divergent_exit);
+    assert_eq!(p.shape[i.index()], Shape::Uniform);
+}
+
+#[test]
+fn nested_loops_are_contiguous_with_the_exit_behind() {
+    let mut b = Builder::new("nest");
+    let n = param(&mut b, 0);
+    let t = tid(&mut b);
+    let mut inner = None;
+    let (_, outer, exit) = counted(&mut b, n, |b, _| {
+        let (_, h, e) = counted(b, t, |b, j| {
+            // A way out of both loops from the middle.
+            let c = b.cmp_imm(IntCmp::Eq, j, 77);
+            let on = b.new_block();
+            let dead = b.new_block();
+            b.branch(c, dead, on);
+            b.switch_to(dead);
+            b.terminate(Term::Trap(hostwarp_ir::TrapKind::Trap));
+            b.switch_to(on);
+        });
+        inner = Some((h, e));
+    });
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = plan(&f);
+    let (h, e) = inner.expect("built");
+    let at = |b: Block| p.position[b.index()];
+    assert_eq!(p.loops.len(), 2);
+    assert_eq!((p.loops[0].header, p.loops[0].depth), (outer, 1));
+    assert_eq!((p.loops[1].header, p.loops[1].depth, p.loops[1].parent), (h, 2, Some(0)));
+    assert!(at(e) > p.loops[1].last && at(e) <= p.loops[0].last && at(exit) > p.loops[0].last);
+    assert_eq!(p.back_edges.len(), 2);
+    assert!(p.loops[1].divergent_exit);
+    assert!(p.masked[h.index()]);
+}
+
+#[test]
+fn an_irreducible_graph_has_an_order() {
+    // entry -> a | b, a -> b, b -> a | exit
+    let mut b = Builder::new("irreducible");
+    let t = tid(&mut b);
+    let c = b.cmp_imm(IntCmp::LtU, t, 3);
+    let (x, y, out) = (b.new_block(), b.new_block(), b.new_block());
+    b.branch(c, x, y);
+    b.switch_to(x);
+    use_it(&mut b, t);
+    b.jump(y);
+    b.switch_to(y);
+    let n = param(&mut b, 0);
+    let v = b.inst(Op::Load(Mem::weak(Space::Global)), &[n], Type::I32);
+    let d = b.cmp_imm(IntCmp::Eq, v, 0);
+    b.branch(d, x, out);
+    b.switch_to(out);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = plan(&f);
+    assert_eq!(p.back_edges.len(), 1);
+    assert!(p.loops.is_empty());
+    assert_eq!(p.shape[v.index()], Shape::Varying, "lanes may be at different turns");
+    let (_, to) = p.back_edges[0];
+    assert!(p.suspends[to.index()]);
+}
+
+#[test]
+fn waiting_needs_what_is_used_behind_it() {
+    let mut b = Builder::new("barrier");
+    let t = tid(&mut b);
+    let kept = b.inst(Op::Load(Mem::weak(Space::Global)), &[t], Type::I32);
+    let gone = b.int_imm(IntBin::Add, kept, 3);
+    use_it(&mut b, gone);
+    let id = b.iconst(Type::I32, 0);
+    let next = b.new_block();
+    b.terminate(Term::Barrier { kind: BarrierKind::Sync, id, count: None, next: Target::new(next) });
+    b.switch_to(next);
+    let sum = b.add(kept, t);
+    use_it(&mut b, sum);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = plan(&f);
+    assert!(p.suspends[next.index()]);
+    assert_eq!(p.live_in[next.index()], vec![kept]);
+    assert!(p.frame.local[gone.index()] && p.frame.local[sum.index()]);
+    assert!(!p.frame.local[kept.index()]);
+    assert!(p.to_string().contains("suspends"));
+}
+
+#[test]
+fn slots_are_shared_only_if_asked() {
+    let mut b = Builder::new("chain");
+    let t = tid(&mut b);
+    let mut v = b.inst(Op::Load(Mem::weak(Space::Global)), &[t], Type::I32);
+    for i in 0..50 {
+        v = b.int_imm(IntBin::Add, v, i + 1);
+    }
+    use_it(&mut b, v);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let shared = Plan::new(&f, Assume::default());
+    let apart = Plan::new(&f, Assume { share_slots: false, ..Assume::default() });
+    assert_eq!(shared.frame.bytes, 4);
+    assert_eq!(apart.frame.bytes, 51 * 4);
+    assert_eq!(shared.pressure, 1);
+}
+
+#[test]
+fn values_of_different_size_never_share_a_slot() {
+    let mut b = Builder::new("sizes");
+    let t = tid(&mut b);
+    let a = b.inst(Op::Load(Mem::weak(Space::Global)), &[t], Type::I8);
+    let wide = b.zext(a, Elem::I16);
+    let wider = b.zext(wide, Elem::I32);
+    use_it(&mut b, wider);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = plan(&f);
+    let slots: Vec<_> = [a, wide, wider].map(|v| p.frame.slot[v.index()]).to_vec();
+    assert!(slots[0] != slots[1] && slots[1] != slots[2] && slots[0] != slots[2], "{slots:?}");
+}
+
+#[test]
+fn a_switch_on_lanes_splits() {
+    let mut b = Builder::new("switch");
+    let t = tid(&mut b);
+    let ends: Vec<Block> = (0..3).map(|_| b.new_block()).collect();
+    b.terminate(Term::Switch(t, ends.iter().map(|e| Target::new(*e)).collect()));
+    for e in &ends {
+        b.switch_to(*e);
+        b.terminate(Term::Exit);
+    }
+    let f = b.finish();
+    let p = plan(&f);
+    assert!(ends.iter().all(|e| p.masked[e.index()]));
+    assert_eq!(p.divergent.iter().filter(|d| **d).count(), 1);
+}
