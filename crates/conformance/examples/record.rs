@@ -9,7 +9,7 @@ fn main() {
     let opcodes: Vec<String> = if args.len() > 4 {
         args[4..].to_vec()
     } else {
-        hostwarp::isa::opcodes().iter().map(|s| s.to_string()).collect()
+        hostwarp_isa::opcodes().iter().map(|s| s.to_string()).collect()
     };
     if args[3] == "assemble" {
         for o in &opcodes {

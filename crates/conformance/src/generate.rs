@@ -1,23 +1,33 @@
 //! Test kernels from the forms of the instruction set.
 
 use crate::vectors::{ALL, Random, hash, operands};
-use hostwarp::isa::{self, Instance, Ty};
+use hostwarp_isa as isa;
+use hostwarp_isa::{ Instance, Ty};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// One form: an instruction whose result is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// The instruction, destination `%d`, sources `%a`, `%b`, …
+    /// The instruction, its operands called as in the manual: `%d`, `%a`, `%b`, …
     pub text: String,
-    /// The types of destination and sources.
-    pub types: Vec<Ty>,
+}
+
+/// A register of a program: what cases have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Register {
+    /// Its name, without `%`.
+    pub name: &'static str,
+    /// Its type.
+    pub ty: Ty,
+    /// Cases write it.
+    pub dest: bool,
 }
 
 /// A kernel that runs many cases on the same operands.
 ///
 /// `kernel(.param .u64 in, .param .u64 out)`: thread i loads operand o from `in + 8·(o·ALL + i)` and stores the result of
-/// case k to `out + 8·(k·ALL + i)`.
+/// case k to `out + 8·(k·ALL + i)`. Predicates are stored as 0 and 1; of two results the second is shifted up by 32.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// Its opcode.
@@ -26,8 +36,28 @@ pub struct Program {
     pub ptx: String,
     /// Operand vectors, `[operand][vector]`.
     pub inputs: Vec<Vec<u64>>,
+    /// The registers cases use.
+    pub registers: Vec<Register>,
     /// What it runs.
     pub cases: Vec<Case>,
+}
+
+impl Program {
+    /// Bytes of a stored result.
+    pub fn width(&self) -> u8 {
+        let dests: Vec<Ty> = self.registers.iter().filter(|r| r.dest).map(|r| r.ty).collect();
+        match dests[..] {
+            [one] if one.bits() >= 16 => (one.bits() / 8) as u8,
+            [_] => 4,
+            _ => 8,
+        }
+    }
+
+    /// The operands of one vector, for messages.
+    pub fn operands(&self, vector: usize) -> Vec<(&'static str, u64)> {
+        let sources = self.registers.iter().filter(|r| !r.dest);
+        sources.zip(&self.inputs).map(|(r, i)| (r.name, i[vector])).collect()
+    }
 }
 
 /// The name of the kernel in every [`Program`].
@@ -37,22 +67,25 @@ pub const BLOCK: u32 = 32;
 /// Cases in one program: enough to keep launches few, few enough to keep compile times flat.
 const CASES: usize = 256;
 
+const VERSION: u16 = 88;
+const TARGET: u16 = 90;
+
 /// Modules are for this version and target.
 pub const HEADER: &str = ".version 8.8\n.target sm_90\n.address_size 64\n";
 
 /// All programs of an opcode.
 pub fn programs(opcode: &str) -> Vec<Program> {
     let Some((_, opcode)) = isa::find(opcode) else { return vec![] };
-    let mut by_types: BTreeMap<Vec<Ty>, Vec<Case>> = BTreeMap::new();
+    let mut groups: BTreeMap<Vec<Register>, Vec<Case>> = BTreeMap::new();
     for instance in cases(opcode) {
-        let types: Vec<Ty> = instance.operands.iter().map(|o| o.ty).collect();
-        let case = Case { text: instance.text(), types: types.clone() };
-        by_types.entry(types).or_default().push(case);
+        let registers =
+            instance.operands.iter().map(|o| Register { name: o.name, ty: o.ty, dest: o.dest }).collect();
+        groups.entry(registers).or_default().push(Case { text: instance.text() });
     }
-    by_types
+    groups
         .into_iter()
-        .flat_map(|(types, cases)| {
-            cases.chunks(CASES).map(|c| program(opcode, &types, c.to_vec())).collect::<Vec<_>>()
+        .flat_map(|(registers, cases)| {
+            cases.chunks(CASES).map(|c| program(opcode, &registers, c.to_vec())).collect::<Vec<_>>()
         })
         .collect()
 }
@@ -75,11 +108,16 @@ fn cases(opcode: &'static str) -> Vec<Instance> {
                         varied.operands[*o].selector = Some(members[r.below(members.len())]);
                     }
                 }
-                out.push(varied);
+                out.push((parsed.form, varied));
             }
-            out.push(instance);
+            out.push((parsed.form, instance));
         }
     }
+    let known = |since: isa::Since| since.ptx <= VERSION && since.sm <= TARGET;
+    out.retain(|(form, i)| {
+        known(form.since) && form.needs.iter().all(|(m, since)| known(*since) || !i.mods.contains(m))
+    });
+    let mut out: Vec<Instance> = out.into_iter().map(|(_, i)| i).collect();
     // ptxas cannot read this one spelling.
     out.retain(|i| i.operands.iter().all(|o| o.selector != Some(".b1024")));
     out
@@ -99,50 +137,34 @@ fn register(ty: Ty) -> &'static str {
     }
 }
 
-fn program(opcode: &'static str, types: &[Ty], cases: Vec<Case>) -> Program {
+fn program(opcode: &'static str, registers: &[Register], cases: Vec<Case>) -> Program {
     let mut s = String::from(HEADER);
     let _ = writeln!(s, ".visible .entry {KERNEL}(.param .u64 in, .param .u64 out)\n{{");
-    let names = ["d", "a", "b", "c", "e"];
-    let names: Vec<&str> =
-        source_names(&cases[0].text, types.len()).unwrap_or_else(|| names[..types.len()].to_vec());
-    for (name, ty) in names.iter().zip(types) {
-        let _ = writeln!(s, "    .reg {} %{name};", register(*ty));
+    for r in registers {
+        let _ = writeln!(s, "    .reg {} %{};", register(r.ty), r.name);
     }
-    s += "    .reg .b32 %t<6>;\n    .reg .b64 %in, %out, %i, %w;\n    .reg .pred %q;\n";
+    s += "    .reg .b32 %t<8>;\n    .reg .b64 %in, %out, %i;\n";
     s += "    mov.u32 %t0, %ctaid.x;\n    mov.u32 %t1, %ntid.x;\n    mov.u32 %t2, %tid.x;\n    mad.lo.u32 %t3, %t0, %t1, %t2;\n";
     s += "    ld.param.u64 %in, [in];\n    ld.param.u64 %out, [out];\n";
     s += "    mul.wide.u32 %i, %t3, 8;\n    add.u64 %in, %in, %i;\n    add.u64 %out, %out, %i;\n";
-    for (o, (name, ty)) in names.iter().zip(types).enumerate().skip(1) {
-        let at = (o - 1) * ALL * 8;
-        let _ = match ty {
-            Ty::Pred => writeln!(s, "    ld.global.u32 %t4, [%in+{at}];\n    setp.ne.u32 %{name}, %t4, 0;"),
-            t if t.bits() <= 8 => writeln!(s, "    ld.global.u32 %{name}, [%in+{at}];"),
-            _ => writeln!(s, "    ld.global{} %{name}, [%in+{at}];", register(*ty)),
+    for (o, r) in registers.iter().filter(|r| !r.dest).enumerate() {
+        let (at, name) = (o * ALL * 8, r.name);
+        let _ = match register(r.ty) {
+            ".pred" => writeln!(s, "    ld.global.u32 %t4, [%in+{at}];\n    setp.ne.u32 %{name}, %t4, 0;"),
+            t => writeln!(s, "    ld.global{t} %{name}, [%in+{at}];"),
         };
     }
     for (k, case) in cases.iter().enumerate() {
-        let at = k * ALL * 8;
         let _ = writeln!(s, "    {};", case.text);
-        let _ = match types[0] {
-            Ty::Pred => writeln!(
-                s,
-                "    selp.u32 %t5, 1, 0, %{d};\n    st.global.u32 [%out+{at}], %t5;",
-                d = names[0]
-            ),
-            t if t.bits() <= 8 => writeln!(s, "    st.global.u32 [%out+{at}], %{};", names[0]),
-            t => writeln!(s, "    st.global{} [%out+{at}], %{};", register(t), names[0]),
-        };
+        for (n, r) in registers.iter().filter(|r| r.dest).enumerate() {
+            let (at, name) = (k * ALL * 8 + n * 4, r.name);
+            let _ = match register(r.ty) {
+                ".pred" => writeln!(s, "    selp.u32 %t5, 1, 0, %{name};\n    st.global.u32 [%out+{at}], %t5;"),
+                t => writeln!(s, "    st.global{t} [%out+{at}], %{name};"),
+            };
+        }
     }
     s += "    ret;\n}\n";
-    Program { opcode, ptx: s, inputs: operands(&types[1..]), cases }
-}
-
-/// The operand names as the form has them, in order.
-fn source_names(text: &str, count: usize) -> Option<Vec<&str>> {
-    let names: Vec<&str> = text
-        .split('%')
-        .skip(1)
-        .map(|t| t.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or(t))
-        .collect();
-    (names.len() == count).then_some(names)
+    let sources: Vec<Ty> = registers.iter().filter(|r| !r.dest).map(|r| r.ty).collect();
+    Program { opcode, ptx: s, inputs: operands(&sources), registers: registers.to_vec(), cases }
 }

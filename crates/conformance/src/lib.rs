@@ -11,4 +11,4 @@ pub mod ptxas;
 pub mod record;
 pub mod vectors;
 
-pub use generate::{Case, Program};
+pub use generate::{Case, Program, Register};

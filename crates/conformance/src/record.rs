@@ -46,8 +46,7 @@ pub fn record(gpu: &Gpu, ptxas: &Ptxas, opcode: &str, date: &str, jobs: usize) -
                 continue;
             }
         };
-        let width = program.cases[0].types[0].bits().div_ceil(8).max(1) as u8;
-        let width = if width < 4 && width == 1 { 4 } else { width };
+        let width = program.width();
         for (k, case) in program.cases.iter().enumerate() {
             let results = &reference[k * ALL..(k + 1) * ALL];
             out.recording.cases.push(Recorded {

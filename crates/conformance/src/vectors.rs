@@ -1,6 +1,6 @@
 //! Operand vectors: edge values, boundary patterns of the type, and seeded random ones.
 
-use hostwarp::isa::Ty;
+use hostwarp_isa::Ty;
 
 /// Vectors per form that are kept raw in a recording.
 pub const RAW: usize = 32;
