@@ -1,8 +1,8 @@
-//! The invariants that hold for any bytes, shared by the tests.
+//! The invariants that hold for any bytes, shared by the tests and the fuzzers.
+#![allow(dead_code)] // not every user wants all of it
 
 use hostwarp_syntax::*;
 
-#[allow(dead_code)] // not every test file uses it
 pub const SAMPLES: [&str; 3] = [
     include_str!("../data/everything.ptx"),
     include_str!("../data/old.ptx"),
