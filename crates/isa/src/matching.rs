@@ -419,6 +419,14 @@ fn fits(
                     if slot.dest && es.iter().all(|e| e.kind == OperandKind::Sink) {
                         return Err("must have at least one register".into());
                     }
+                    let mut widths = es.iter().filter_map(|e| match e.kind {
+                        OperandKind::Reg(r) => Some(r.bits()),
+                        _ => None,
+                    });
+                    let first = widths.next();
+                    if widths.any(|w| Some(w) != first) {
+                        return Err("must have elements that are all equally wide".into());
+                    }
                     es.iter().try_for_each(|e| match e.kind {
                         OperandKind::Sink if slot.dest => Ok(()),
                         _ => at_least(ty(i), e, slot.immediate),
@@ -466,9 +474,10 @@ fn at_least(want: Option<Ty>, op: &Operand<'_>, immediate: bool) -> Result<(), S
     let Some(want) = want else { return Ok(()) };
     match &op.kind {
         OperandKind::Reg(reg) if *reg != Ty::Pred && reg.bits() >= want.bits() => {
-            // Floats are never widened or narrowed on the way: a float type goes with its own size.
+            // Floats are never widened or narrowed on the way: a float type goes with its own size, or with bits.
             let float = want.is_float() || reg.is_float();
-            if reg.bits() != want.bits() && float && !(reg.kind() == Kind::Bits) {
+            let bits = want.kind() == Kind::Bits || reg.kind() == Kind::Bits;
+            if reg.bits() != want.bits() && float && !bits {
                 return Err(format!("has type {reg}, but {want} is wanted"));
             }
             if reg.bits() == want.bits() && !want.accepts(*reg) {

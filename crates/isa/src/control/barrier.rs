@@ -5,6 +5,7 @@
 use crate::{Cx, Form, Outcome, Room, since};
 use hostwarp_ir::{BarrierKind, Target, Term};
 
+const CLUSTER: &[(&str, &str)] = &[(".sem", ".release .relaxed")];
 const REDUCE: &[(&str, &str)] = &[(".op", ".and .or")];
 
 /// `bar barrier`
@@ -36,6 +37,8 @@ pub const ROOM: Room = Room {
             REDUCE,
             since(60, 30),
         ),
+        Form::new("barrier.cluster.arrive{.sem}{.aligned}", CLUSTER, since(78, 90)),
+        Form::new("barrier.cluster.wait{.acquire}{.aligned}", CLUSTER, since(78, 90)),
     ],
     rule: None,
     meaning,
@@ -47,6 +50,9 @@ pub const ROOM: Room = Room {
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
     if cx.has(".red") {
         return Err(format!("{} with `.red`", cx.m.opcode));
+    }
+    if cx.has(".cluster") {
+        return Err("barriers of clusters".into());
     }
     let next = Target::new(cx.after());
     let behind = next.block;

@@ -45,6 +45,18 @@ pub const FENCE: Room = Room {
         Form::new("fence.mbarrier_init.release.cluster", SETS, since(80, 90)),
         Form::new("fence.proxy.proxykind", SETS, since(75, 70)).needs(&[(".async", since(80, 90))]),
         Form::new("fence.proxy.async.space", SETS, since(80, 90)),
+        Form::new(
+            "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster",
+            SETS,
+            since(86, 90),
+        ),
+        Form::new(
+            "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster",
+            SETS,
+            since(86, 90),
+        ),
+        Form::new("fence.proxy.tensormap::generic.release.scope", SETS, since(83, 90)),
+        Form::new("fence.proxy.tensormap::generic.acquire.scope  [addr]:b64, size:b32", SETS, since(83, 90)),
     ],
     rule: None,
     meaning,

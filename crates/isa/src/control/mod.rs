@@ -3,6 +3,7 @@
 pub mod barrier;
 pub mod branch;
 pub mod fence;
+pub mod pause;
 
 use crate::Room;
 
@@ -15,5 +16,7 @@ pub static ROOMS: &[Room] = &[
     fence::MEMBAR,
     fence::FENCE,
     branch::BRKPT,
+    pause::NANOSLEEP,
+    pause::PMEVENT,
     branch::TRAP,
 ];

@@ -3,7 +3,7 @@
 //! Since PTX 1.0. There is no cache to be seen, so cache operators, eviction priorities and prefetch sizes are checked and then ignored; `.nc` reads
 //! what any other load would read.
 
-use super::{L1_EVICTION, L2_EVICTION, PREFETCH, SCOPES, TYPES, VEC, access, access_rule};
+use super::{L1_EVICTION, L2_EVICTION, PREFETCH, SCOPES, TYPES, VEC, WIDE_VEC, access, access_rule};
 use crate::{Cx, Form, Outcome, Room, Since, since};
 use hostwarp_ir::{Op, Order, Type};
 
@@ -16,7 +16,6 @@ const HINTED: &[(&str, &str)] = &[
     (".ss", ".global"),
     (".cop", ".ca .cg .cs .lu .cv"),
     (".level1::eviction_priority", L1_EVICTION),
-    (".level2::eviction_priority", L2_EVICTION),
     (".level::cache_hint", ".L2::cache_hint"),
     (".level::prefetch_size", PREFETCH),
     (".sem", ".relaxed .acquire"),
@@ -28,7 +27,6 @@ const CONSTANT: &[(&str, &str)] = &[
     (".ss", ".global"),
     (".cop", ".ca .cg .cs"),
     (".level1::eviction_priority", L1_EVICTION),
-    (".level2::eviction_priority", L2_EVICTION),
     (".level::cache_hint", ".L2::cache_hint"),
     (".level::prefetch_size", PREFETCH),
     (".vec", VEC),
@@ -42,9 +40,17 @@ const STRONG: &[(&str, &str)] = &[
     (".type", TYPES),
 ];
 const UNIFORM: &[(&str, &str)] = &[(".ss", ".global"), (".vec", ".v2 .v4"), (".type", TYPES)];
+/// 256 bits at once, the only accesses with an eviction priority for the second level.
+const WIDE: &[(&str, &str)] = &[
+    (".ss", ".global"),
+    (".level1::eviction_priority", L1_EVICTION),
+    (".level2::eviction_priority", L2_EVICTION),
+    (".level::prefetch_size", PREFETCH),
+    (".vec", WIDE_VEC),
+    (".type", ".b32 .b64 .u32 .u64 .s32 .s64 .f32 .f64"),
+];
 const NEEDS: &[(&str, Since)] = &[
     (".weak", since(60, 70)),
-    (".v8", since(88, 70)),
     (".b128", since(83, 70)),
     (".cluster", since(78, 90)),
     (".shared::cta", since(78, 30)),
@@ -114,12 +120,12 @@ pub const ROOM: Room = Room {
         .needs(NEEDS),
         Form::new(
             "ld{.weak}{.ss}{.level1::eviction_priority}{.level2::eviction_priority}{.level::prefetch_size}.vec.type  d:vec.type, [a]:b64",
-            HINTED,
+            WIDE,
             since(88, 100),
         ),
         Form::new(
             "ld.global.nc{.level1::eviction_priority}{.level2::eviction_priority}{.level::prefetch_size}.vec.type  d:vec.type, [a]:b64",
-            CONSTANT,
+            WIDE,
             since(88, 100),
         ),
     ],

@@ -1,6 +1,8 @@
-//! Moving data: `mov ld ldu st cvta`, and what all memory instructions share.
+//! Moving data: `mov ld ldu st cvta isspacep`, hints to caches, and what all memory instructions share.
 
 pub mod cvta;
+pub mod hints;
+pub mod isspacep;
 pub mod ld;
 pub mod mov;
 pub mod st;
@@ -9,10 +11,22 @@ use crate::{Cx, Match, Room};
 use hostwarp_ir::{Mem, Order, Scope, Space};
 
 /// The rooms of this family.
-pub static ROOMS: &[Room] = &[mov::ROOM, ld::ROOM, ld::LDU, st::ROOM, cvta::ROOM];
+pub static ROOMS: &[Room] = &[
+    mov::ROOM,
+    ld::ROOM,
+    ld::LDU,
+    st::ROOM,
+    hints::PREFETCH,
+    hints::PREFETCHU,
+    hints::DISCARD,
+    hints::APPLYPRIORITY,
+    isspacep::ROOM,
+    cvta::ROOM,
+];
 
-/// Where a vector of memory elements may be found.
-const VEC: &str = ".v2 .v4 .v8";
+/// How many elements a vector may have; eight only where 256 bits are accessed at once.
+const VEC: &str = ".v2 .v4";
+const WIDE_VEC: &str = ".v4 .v8";
 /// The types memory can hold.
 const TYPES: &str = ".b8 .b16 .b32 .b64 .b128 .u8 .u16 .u32 .u64 .s8 .s16 .s32 .s64 .f32 .f64";
 const SCOPES: &str = ".cta .cluster .gpu .sys";

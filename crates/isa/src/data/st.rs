@@ -2,7 +2,7 @@
 //!
 //! Since PTX 1.0.
 
-use super::{L1_EVICTION, L2_EVICTION, SCOPES, TYPES, VEC, access, access_rule};
+use super::{L1_EVICTION, L2_EVICTION, SCOPES, TYPES, VEC, WIDE_VEC, access, access_rule};
 use crate::{Cx, Form, Outcome, Room, Since, since};
 use hostwarp_ir::{Op, Order};
 
@@ -19,16 +19,22 @@ const HINTED: &[(&str, &str)] = &[
     (".ss", ".global"),
     (".cop", ".wb .cg .cs .wt"),
     (".level1::eviction_priority", L1_EVICTION),
-    (".level2::eviction_priority", L2_EVICTION),
     (".level::cache_hint", ".L2::cache_hint"),
     (".sem", ".relaxed .release"),
     (".scope", SCOPES),
     (".vec", VEC),
     (".type", TYPES),
 ];
+/// 256 bits at once, the only accesses with an eviction priority for the second level.
+const WIDE: &[(&str, &str)] = &[
+    (".ss", ".global"),
+    (".level1::eviction_priority", L1_EVICTION),
+    (".level2::eviction_priority", L2_EVICTION),
+    (".vec", WIDE_VEC),
+    (".type", ".b32 .b64 .u32 .u64 .s32 .s64 .f32 .f64"),
+];
 const NEEDS: &[(&str, Since)] = &[
     (".weak", since(60, 70)),
-    (".v8", since(88, 70)),
     (".b128", since(83, 70)),
     (".cluster", since(78, 90)),
     (".shared::cta", since(78, 30)),
@@ -81,7 +87,7 @@ pub const ROOM: Room = Room {
             .needs(&[(".release", since(93, 70)), (".b128", since(83, 70))]),
         Form::new(
             "st{.weak}{.ss}{.level1::eviction_priority}{.level2::eviction_priority}.vec.type  [a]:b64, b:vec.type",
-            HINTED,
+            WIDE,
             since(88, 100),
         ),
     ],

@@ -1,0 +1,48 @@
+//! `isspacep`
+//!
+//! Since PTX 2.0, sm_20.
+
+use crate::{Form, Room, Since, since};
+use hostwarp_ir::{Elem, IntBin, IntCmp, Space};
+
+const SETS: &[(&str, &str)] =
+    &[(".space", ".const .global .local .shared .shared::cta .shared::cluster .param .param::entry")];
+const NEEDS: &[(&str, Since)] = &[
+    (".const", since(31, 20)),
+    (".param", since(77, 70)),
+    (".param::entry", since(83, 70)),
+    (".shared::cta", since(78, 30)),
+    (".shared::cluster", since(78, 90)),
+];
+
+/// `isspacep`
+pub const ROOM: Room = Room {
+    opcodes: &["isspacep"],
+    title: "whether a generic address lies in a state space",
+    doc: "Every state space but the global one is a window among the generic addresses; whatever is in no window is global.",
+    section: "9.7.9.19",
+    forms: &[
+        Form::new("isspacep.space  p:pred, a:b64", SETS, since(20, 20)).needs(NEEDS),
+        Form::new("isspacep.space  p:pred, a:b32", SETS, since(20, 20)).needs(NEEDS),
+    ],
+    rule: None,
+    meaning: |cx| {
+        let a = cx.src("a");
+        let a = cx.b.zext(a, Elem::I64);
+        let window = cx.b.int_imm(IntBin::ShrU, a, 32);
+        let window = cx.name(window, "window");
+        let first = Space::Shared.window() >> 32;
+        let space = cx.m.space();
+        let p = if space == Space::Global {
+            let number = cx.b.int_imm(IntBin::Sub, window, first);
+            let windows = (Space::Param.window() >> 32) - first;
+            let windows = cx.b.const_like(number, windows);
+            cx.b.cmp(IntCmp::LtU, windows, number)
+        } else {
+            cx.b.cmp_imm(IntCmp::Eq, window, space.window() >> 32)
+        };
+        cx.set("p", p);
+        Ok(())
+    },
+    notes: &[],
+};
