@@ -6,6 +6,7 @@ use crate::check::{BodyResult, Checker};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::emit::Emit;
 use crate::layout::{Place, align_up, ir_space, space_text};
+use crate::misfit::read_only;
 use crate::operand::{Address, Base, Kind, Operand, Pool};
 use crate::scope::{Entity, Reg};
 use hostwarp_ir as ir;
@@ -54,7 +55,7 @@ pub(crate) fn check<'m>(
     if let (Some(emit), Some(interface)) = (&mut body.emit, interface) {
         emit.load_inputs(&interface.inputs);
     }
-    body.block(c, block);
+    body.statements(c, block);
     let info = ir::KernelInfo {
         param_bytes: 0,
         shared_bytes: body.shared as u32,
@@ -84,8 +85,8 @@ pub(crate) fn check<'m>(
 }
 
 impl<'m> Body<'m> {
-    fn block(&mut self, c: &mut Checker<'m>, block: Block<'m>) {
-        c.scopes.enter();
+    /// The statements of a function's body, which shares its scope with the parameters, or of a block in its own.
+    fn statements(&mut self, c: &mut Checker<'m>, block: Block<'m>) {
         // Labels are seen in all of the block, before they stand too.
         for statement in block.statements() {
             match statement {
@@ -112,11 +113,14 @@ impl<'m> Body<'m> {
                 Statement::Declaration(d) => c.declaration(d, true),
                 Statement::Instruction(i) => self.instruction(c, i),
                 Statement::Label(label) => self.label(c, label.name),
-                Statement::Block(inner) => self.block(c, inner),
+                Statement::Block(inner) => {
+                    c.scopes.enter();
+                    self.statements(c, inner);
+                    c.scopes.leave();
+                }
                 _ => {}
             }
         }
-        c.scopes.leave();
     }
 
     fn label(&mut self, c: &Checker<'m>, name: Name<'m>) {
@@ -151,6 +155,7 @@ impl<'m> Body<'m> {
         let shape = c.cache.resolve(source, instruction, &operands, &self.pool, c.env);
         let m = match &*shape {
             Shape::Fits(m) => m,
+            Shape::Misfit(..) if c.has_syntax_error(instruction.span()) => return self.abandon(),
             Shape::Misfit(form, misfits) => {
                 let unsupported = c.misfits(instruction, &operands, &self.pool, *form, misfits);
                 return match unsupported {
@@ -219,7 +224,8 @@ impl<'m> Body<'m> {
             let text = format!("this form of `{}` is not in the manual", m.opcode);
             let d = Diagnostic::new(Code::Undocumented, text, instruction.mnemonic_span());
             let about = m.room.notes.iter().filter(|n| {
-                n.contains("not in the manual") && instruction.modifiers().any(|x| n.contains(x.text))
+                let names = |x: hostwarp_syntax::Modifier<'_>| n.contains(c.syntax.text(x.span));
+                n.contains("not in the manual") && instruction.modifiers().any(names)
             });
             let d = about.fold(d, |d, n| d.note(*n));
             c.report(d.note("ptxas accepts it, so it is accepted here"));
@@ -268,13 +274,7 @@ impl<'m> Body<'m> {
         match parts.iter().find(|p| !matches!(p.kind, Kind::Reg(_) | Kind::Sink)) {
             None => true,
             Some(part) => {
-                let text = c.syntax.text(part.span);
-                let d = Diagnostic::new(Code::ReadOnly, format!("`{text}` cannot be written"), part.span);
-                let d = match part.kind {
-                    Kind::Special(_) => d.note("special registers are read-only"),
-                    _ => d.note("a result goes to a register"),
-                };
-                c.report(d);
+                c.report(read_only(c.syntax.text(part.span), part));
                 false
             }
         }

@@ -72,6 +72,8 @@ pub(crate) struct Checker<'m> {
     pub branching: bool,
     /// An operand that is not supported yet, found in the instruction that is being looked at.
     pub missing: Option<String>,
+    /// Where syntax errors begin, ascending: what contains one is not looked at twice.
+    pub syntax_errors: Vec<u32>,
 }
 
 impl<'m> Checker<'m> {
@@ -91,6 +93,7 @@ impl<'m> Checker<'m> {
             next_declaration: 0,
             branching: false,
             missing: None,
+            syntax_errors: vec![],
         }
     }
 
@@ -107,6 +110,12 @@ impl<'m> Checker<'m> {
 
     pub fn line(&self, span: Span) -> u32 {
         self.lines.line(span.start)
+    }
+
+    /// Whether the parser found something wrong in there.
+    pub fn has_syntax_error(&self, span: Span) -> bool {
+        let next = self.syntax_errors.partition_point(|at| *at < span.start);
+        self.syntax_errors.get(next).is_some_and(|at| *at <= span.end)
     }
 
     /// Defines a name in the innermost scope.

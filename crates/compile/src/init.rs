@@ -48,7 +48,8 @@ impl<'m> Checker<'m> {
         if list.len() as u64 > *bound {
             let text = format!("{} values for {bound} elements", list.len());
             let first = list.get(*bound as usize).map_or(expr.span(), Expr::span);
-            let d = Diagnostic::new(Code::BadInitialiser, text, first.to(expr.span()));
+            let last = list.get(list.len() - 1).map_or(first, Expr::span);
+            let d = Diagnostic::new(Code::BadInitialiser, text, first.to(last));
             return self.report(d.label(if inner.is_empty() { "" } else { "one list in braces per row" }));
         }
         let scalar = (var.ty.bits() as u64).div_ceil(8);

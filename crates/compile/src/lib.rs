@@ -82,6 +82,8 @@ pub fn compile(parsed: &Parsed, options: &Options) -> Output {
     for error in &parsed.errors {
         checker.report(error.into());
     }
+    checker.syntax_errors = parsed.errors.iter().map(|e| e.span.start).collect();
+    checker.syntax_errors.sort_unstable();
     checker.module();
     Output { module: checker.out, diagnostics: checker.sink.finish() }
 }

@@ -22,6 +22,12 @@ impl<'m> Checker<'m> {
             instruction.modifiers().map(|m| (self.syntax.text(m.span), m.span)).collect();
         let whole = instruction.mnemonic_span();
         let mut unsupported = None;
+        if let Some(first @ Operand { kind: Kind::Special(_), .. }) = operands.first()
+            && form.is_some_and(|f| f.operands.first().is_some_and(|o| o.dest))
+        {
+            self.report(read_only(self.syntax.text(first.span), first));
+            return None;
+        }
         for misfit in misfits {
             let modifier = |i: usize| mods.get(i).copied().unwrap_or(("", whole));
             let d = match misfit {
@@ -112,7 +118,7 @@ impl<'m> Checker<'m> {
                     let at = operand.map_or(instruction.span(), |o| o.span);
                     let name = operand.map_or("", |o| self.syntax.text(o.span));
                     let d = Diagnostic::new(Code::BadOperand, format!("`{name}` {why}"), at);
-                    let d = self.declared_here(d, operand);
+                    let d = if why.starts_with("has type") { self.declared_here(d, operand) } else { d };
                     let selector = selectors(operand, pool);
                     self.room_notes(opcode, d, &selector)
                 }
@@ -165,6 +171,15 @@ impl<'m> Checker<'m> {
     }
 }
 
+/// A destination that is none.
+pub(crate) fn read_only(text: &str, operand: &Operand<'_>) -> Diagnostic {
+    let d = Diagnostic::new(Code::ReadOnly, format!("`{text}` cannot be written"), operand.span);
+    match operand.kind {
+        Kind::Special(_) => d.note("special registers are read-only"),
+        _ => d.note("a result goes to a register"),
+    }
+}
+
 /// The selectors in an operand.
 fn selectors<'m>(operand: Option<&Operand<'m>>, pool: &Pool<'m>) -> Vec<&'m str> {
     let Some(operand) = operand else { return vec![] };
@@ -194,16 +209,25 @@ fn nearest_form(opcode: &str, form: &form::Parsed) -> String {
     let modifiers = &head[head.find(['.', '{']).unwrap_or(head.len())..];
     let operands: Vec<&str> = tail.split_whitespace().collect();
     let mut text = format!("the nearest form is `{opcode}{modifiers} {}`", operands.join(" "));
-    let sets: Vec<String> = form
-        .mods
+    // Sets with the same members are named together.
+    let mut sets: Vec<(Vec<&str>, &[&str])> = vec![];
+    for m in form.mods.iter().filter(|m| m.members != [m.name]) {
+        match sets.iter_mut().find(|(_, members)| *members == m.members) {
+            Some((names, _)) if names.contains(&m.name) => {}
+            Some((names, _)) => names.push(m.name),
+            None => sets.push((vec![m.name], m.members)),
+        }
+    }
+    let sets: Vec<String> = sets
         .iter()
-        .filter(|m| m.members != [m.name])
-        .map(|m| format!("`{}` one of {}", m.name, shown_members(m.members)))
+        .map(|(names, members)| {
+            let names: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+            let relation = if members.len() == 1 { "being" } else { "one of" };
+            format!("{} {relation} {}", names.join(" "), shown_members(members))
+        })
         .collect();
     if !sets.is_empty() {
-        let mut unique = sets.clone();
-        unique.dedup();
-        text.push_str(&format!(", with {}", unique.join(", ")));
+        text.push_str(&format!(", with {}", sets.join(", ")));
     }
     text
 }

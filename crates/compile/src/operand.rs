@@ -5,7 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::scope::{Entity, Reg};
 use crate::special::{self, Found, Special};
 use hostwarp_isa::Ty;
-use hostwarp_syntax::{BinaryOp, Const, Expr, ExprKind, Span, UnaryOp};
+use hostwarp_syntax::{BinaryOp, Const, EvalErrorKind, Expr, ExprKind, Span, UnaryOp};
 
 /// An operand.
 #[derive(Clone, Copy, Debug)]
@@ -115,9 +115,7 @@ impl<'m> Checker<'m> {
                     false => Kind::Vector(pool.add(&elements), elements.len() as u32),
                 }
             }
-            ExprKind::Index(..) | ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, ..)
-                if expr.evaluate().is_err() =>
-            {
+            ExprKind::Index(..) | ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, ..) if matches!(expr.evaluate(), Err(e) if e.kind == EvalErrorKind::NotConstant) => {
                 match self.base_and_offset(expr, pool) {
                     Some(Address { base: Base::Variable(index), offset }) => Kind::Variable { index, offset },
                     Some(_) => Kind::Other("a sum"),
@@ -281,6 +279,7 @@ impl<'m> Checker<'m> {
                 let (base, number) = match right.evaluate() {
                     Ok(_) => (left, right),
                     Err(_) if op == BinaryOp::Add && left.evaluate().is_ok() => (right, left),
+                    Err(_) if matches!(right.kind(), ExprKind::Error) => return None,
                     Err(_) => return self.bad_address(right, "only a constant can be added in an address"),
                 };
                 let Some(n) = number.evaluate().ok()?.int_bits() else {

@@ -64,15 +64,15 @@ struct Range {
 #[derive(Default)]
 pub(crate) struct Scopes<'m> {
     names: FxHashMap<&'m str, Binding>,
-    /// `%r<100>`, by prefix.
-    ranges: FxHashMap<&'m str, Range>,
+    /// `%r<100>`, by prefix, outermost first: a shorter range hides only the registers it has.
+    ranges: FxHashMap<&'m str, Vec<Range>>,
     hidden: Vec<Hidden<'m>>,
     marks: Vec<usize>,
 }
 
 enum Hidden<'m> {
     Name(&'m str, Option<Binding>),
-    Range(&'m str, Option<Range>),
+    Range(&'m str),
 }
 
 impl<'m> Scopes<'m> {
@@ -86,8 +86,7 @@ impl<'m> Scopes<'m> {
             match hidden {
                 Hidden::Name(name, Some(old)) => _ = self.names.insert(name, old),
                 Hidden::Name(name, None) => _ = self.names.remove(name),
-                Hidden::Range(name, Some(old)) => _ = self.ranges.insert(name, old),
-                Hidden::Range(name, None) => _ = self.ranges.remove(name),
+                Hidden::Range(name) => _ = self.ranges.get_mut(name).and_then(Vec::pop),
             }
         }
     }
@@ -124,11 +123,12 @@ impl<'m> Scopes<'m> {
         span: Span,
     ) -> Result<(), Span> {
         let depth = self.depth();
-        if let Some(old) = self.ranges.get(prefix).filter(|r| r.depth == depth) {
+        let ranges = self.ranges.entry(prefix).or_default();
+        if let Some(old) = ranges.last().filter(|r| r.depth == depth) {
             return Err(old.span);
         }
-        let old = self.ranges.insert(prefix, Range { reg, elements, count, span, depth });
-        self.hidden.push(Hidden::Range(prefix, old));
+        ranges.push(Range { reg, elements, count, span, depth });
+        self.hidden.push(Hidden::Range(prefix));
         Ok(())
     }
 
@@ -143,18 +143,11 @@ impl<'m> Scopes<'m> {
     }
 
     fn in_range(&self, name: &str) -> Option<Binding> {
-        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
-        if digits == 0 || digits > 10 {
-            return None;
-        }
-        // `%r1<10>` has the prefix `%r1`: every split is a candidate, the longest number first.
-        (name.len() - digits..name.len()).find_map(|at| {
-            let (prefix, number) = name.split_at(at);
-            let range = self.ranges.get(prefix)?;
-            let index = number.parse::<u32>().ok().filter(|n| *n < range.count)?;
-            let entity = Entity::Reg(Reg { index, ..range.reg }, range.elements);
-            Some(Binding { entity, span: range.span, depth: range.depth })
-        })
+        let (prefix, number) = split_number(name)?;
+        let index = number.parse::<u32>().ok()?;
+        let range = self.ranges.get(prefix)?.iter().rev().find(|r| index < r.count)?;
+        let entity = Entity::Reg(Reg { index, ..range.reg }, range.elements);
+        Some(Binding { entity, span: range.span, depth: range.depth })
     }
 
     /// Every name seen here; ranges as `prefix<count>`.
@@ -164,13 +157,19 @@ impl<'m> Scopes<'m> {
 
     /// The range a name would be in if it had more registers.
     pub fn range_of(&self, name: &str) -> Option<(u32, Span)> {
-        let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let range = self.ranges.get(prefix).filter(|_| prefix.len() < name.len())?;
+        let (prefix, _) = split_number(name)?;
+        let range = self.ranges.get(prefix)?.last()?;
         Some((range.count, range.span))
     }
 
     /// The prefixes of all ranges.
     pub fn prefixes(&self) -> impl Iterator<Item = &'m str> + '_ {
-        self.ranges.keys().copied()
+        self.ranges.iter().filter(|(_, ranges)| !ranges.is_empty()).map(|(prefix, _)| *prefix)
     }
+}
+
+/// `%r12` as `%r` and `12`.
+fn split_number(name: &str) -> Option<(&str, &str)> {
+    let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+    (digits > 0).then(|| name.split_at(name.len() - digits))
 }

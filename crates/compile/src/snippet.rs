@@ -86,6 +86,7 @@ pub fn compile_snippet(text: &str, profile: Profile) -> Snippet {
     let (inputs, outputs) = (with_offsets(read, 1), with_offsets(written, 0));
     let mut function = Err(Unusable::Invalid);
     if let Some(block) = block {
+        c.scopes.enter();
         let mut result = body::check(&mut c, block, "snippet", true, Some(&interface));
         result.info.param_bytes = (inputs.len() as u32 + 1) * Snippet::STEP;
         function = result.function;

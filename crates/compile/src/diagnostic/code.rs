@@ -65,7 +65,6 @@ codes! {
 
     UnknownName "E0020" "a name that is not defined",
     UnknownLabel "E0021" "a label that is not defined",
-    WrongKind "E0022" "a name of the wrong kind",
     BadGuard "E0023" "a guard that is no predicate",
     ReadOnly "E0024" "a destination that cannot be written",
     BadConstant "E0025" "a constant expression without a value",
