@@ -37,6 +37,15 @@ fn fence_after(mem: Mem) {
     }
 }
 
+/// What is wrong with one lane's access.
+struct Bad {
+    kind: FaultKind,
+    addr: u64,
+    size: u64,
+    /// Lane of the CTA.
+    lane: usize,
+}
+
 /// The lanes of a warp that an access is for, if they are neighbours: first and number.
 fn neighbours(lanes: u32) -> Option<(usize, usize)> {
     let first = lanes.trailing_zeros();
@@ -82,23 +91,10 @@ impl Machine<'_, '_> {
         }
     }
 
-    fn stop(
-        &self,
-        inst: &Inst,
-        mem: Mem,
-        kind: FaultKind,
-        addr: u64,
-        size: u64,
-        access: Access,
-        warp: usize,
-        lane: usize,
-    ) -> Stop {
-        let fault = self.launch.device.fault(kind, space_of(mem.space), addr, size, access);
-        Stop {
-            kind: KernelFaultKind::Memory(fault),
-            line: inst.line,
-            lane: Some((warp * CHUNK + lane) as u32),
-        }
+    /// The fault of one lane's access.
+    fn stop(&self, inst: &Inst, mem: Mem, access: Access, bad: Bad) -> Stop {
+        let fault = self.launch.device.fault(bad.kind, space_of(mem.space), bad.addr, bad.size, access);
+        Stop { kind: KernelFaultKind::Memory(fault), line: inst.line, lane: Some(bad.lane as u32) }
     }
 
     /// The number of lanes from the segment's first on that an access of the whole segment is for, if they are neighbours, none is
@@ -248,7 +244,10 @@ impl Machine<'_, '_> {
                 each(values, &|l, addr| memory.load_vec(device, space, warp * CHUNK + l, addr))
             }
         };
-        done.map_err(|(l, kind)| self.stop(inst, mem, kind, addrs[l], size, Access::Load, warp, l))
+        done.map_err(|(l, kind)| {
+            let bad = Bad { kind, addr: addrs[l], size, lane: warp * CHUNK + l };
+            self.stop(inst, mem, Access::Load, bad)
+        })
     }
 
     pub(crate) fn store(&mut self, inst: &Inst, mem: Mem, size: u32, wide: bool) -> Result<(), Stop> {
@@ -354,7 +353,10 @@ impl Machine<'_, '_> {
             }
         }
         match failed {
-            Some((l, kind)) => Err(self.stop(inst, mem, kind, addrs[l], size, Access::Store, warp, l)),
+            Some((l, kind)) => {
+                let bad = Bad { kind, addr: addrs[l], size, lane: warp * CHUNK + l };
+                Err(self.stop(inst, mem, Access::Store, bad))
+            }
             None => Ok(()),
         }
     }
@@ -456,7 +458,8 @@ impl Machine<'_, '_> {
                 });
                 if let Some((l, kind)) = failed {
                     let size = size_of::<T>() as u64;
-                    return Err(self.stop(inst, mem, kind, addrs[l], size, Access::Atomic, warp, l));
+                    let bad = Bad { kind, addr: addrs[l], size, lane: warp * CHUNK + l };
+                    return Err(self.stop(inst, mem, Access::Atomic, bad));
                 }
                 self.regs.write(dst, warp, run, !segment.full, &old);
             }

@@ -354,12 +354,9 @@ impl Machine<'_, '_> {
     fn set_masks(&mut self, masks: &[u32; BATCH]) {
         self.masks = *masks;
         self.segments.clear();
-        for w in 0..self.warps {
-            if masks[w] == 0 {
-                continue;
-            }
+        for (w, mask) in masks.iter().enumerate().filter(|(_, m)| **m != 0) {
             let warp = self.base + w;
-            let full = masks[w] == self.cta.warps()[warp].live;
+            let full = *mask == self.cta.warps()[warp].live;
             match self.segments.last_mut() {
                 Some(s) if s.end == warp && s.full == full => s.end += 1,
                 _ => self.segments.push(Segment { first: warp, end: warp + 1, full }),

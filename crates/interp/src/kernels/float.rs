@@ -78,12 +78,12 @@ macro_rules! float_type {
         float_type!(@bin $f, $f, Mul: |a, b| a * b);
         float_type!(@bin $f, $f, Div: |a, b| a / b);
         float_type!(@bin $f, u8, Eq: |a, b| u8::from(a == b));
-        float_type!(@bin $f, u8, Ne: |a, b| u8::from(a < b || a > b));
+        float_type!(@bin $f, u8, Ne: |a, b| u8::from(a != b) & u8::from(!a.is_nan()) & u8::from(!b.is_nan()));
         float_type!(@bin $f, u8, Lt: |a, b| u8::from(a < b));
         float_type!(@bin $f, u8, Le: |a, b| u8::from(a <= b));
         float_type!(@bin $f, u8, Gt: |a, b| u8::from(a > b));
         float_type!(@bin $f, u8, Ge: |a, b| u8::from(a >= b));
-        float_type!(@bin $f, u8, Equ: |a, b| 1 - u8::from(a < b || a > b));
+        float_type!(@bin $f, u8, Equ: |a, b| u8::from(a == b) | u8::from(a.is_nan()) | u8::from(b.is_nan()));
         float_type!(@bin $f, u8, Neu: |a, b| u8::from(a != b));
         float_type!(@bin $f, u8, Ltu: |a, b| 1 - u8::from(a >= b));
         float_type!(@bin $f, u8, Leu: |a, b| 1 - u8::from(a > b));
@@ -271,7 +271,7 @@ macro_rules! to_int {
             fn f(a: $f) -> $i {
                 // 2 to the number of bits less one: the first number too large.
                 const END: $f = $half;
-                let fits = a >= -END && a < END;
+                let fits = (-END..END).contains(&a);
                 // SAFETY: in range, so the integral part fits.
                 let number = unsafe { (if fits { a } else { 0.0 }).to_int_unchecked::<$i>() };
                 if a >= END {
@@ -287,7 +287,7 @@ macro_rules! to_int {
             #[inline(always)]
             fn f(a: $f) -> $u {
                 const END: $f = 2.0 * $half;
-                let fits = a >= 0.0 && a < END;
+                let fits = (0.0..END).contains(&a);
                 // SAFETY: in range, so the integral part fits.
                 let number = unsafe { (if fits { a } else { 0.0 }).to_int_unchecked::<$u>() };
                 if a >= END { $u::MAX } else { number }

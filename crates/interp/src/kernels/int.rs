@@ -75,7 +75,7 @@ macro_rules! ops {
     (@ty $trait:ident, $name:ident, ($($p:ident),*) -> $r:ident, $body:expr, $u:ty, $s:ty, $w:ty, $sw:ty) => {
         impl $trait<$u> for $name {
             #[inline(always)]
-            #[allow(non_camel_case_types, unused)]
+            #[allow(non_camel_case_types, unused, clippy::unnecessary_cast)] // written once for all widths
             fn f($($p: $u),*) -> ops!(@result $r, $u) {
                 type u = $u;
                 type s = $s;

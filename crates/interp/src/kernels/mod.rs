@@ -7,6 +7,9 @@
 //! that ends). It reads a whole chunk of 32 before it writes one, and slots are only shared by values of one size per lane, so
 //! chunk `i` of the result never covers anything but chunk `i` of an argument. Who calls one promises what [`Step`] says.
 
+// Loops count to a constant over several arrays at once, which is what becomes vector code.
+#![allow(clippy::needless_range_loop)]
+
 mod float;
 mod int;
 mod lanes;

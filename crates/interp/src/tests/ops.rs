@@ -78,7 +78,7 @@ impl Random {
         };
         let r = self.next();
         (match r % 8 {
-            0 | 1 | 2 => corners[(r >> 8) as usize % corners.len()],
+            0..=2 => corners[(r >> 8) as usize % corners.len()],
             3 => top,
             4 => top - 1,
             5 => self.next() % 70,
