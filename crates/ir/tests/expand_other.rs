@@ -159,3 +159,29 @@ fn flushed_operands_are_not_flushed_again() {
     let out = eval::run_straight_line(&func, &[(x, &[tiny])], &[sum, product], 1).expect("pure");
     assert_eq!(out, [[0], [0]]);
 }
+
+/// Nothing is checked that constants settle, and the bits come out the same.
+#[test]
+fn constants_are_not_checked() {
+    let mut b = Builder::new("constants");
+    let address = b.iconst(Type::I32, 0);
+    let x = b.inst(Op::Load(Mem::weak(Space::Param)), &[address], Type::F32);
+    let two = b.fconst(Type::F32, 2f32.to_bits().into());
+    let tiny = b.fconst(Type::F32, 1);
+    let double = b.float(FBin::Mul, Round::Nearest, true, x, two);
+    let zero = b.float(FBin::Mul, Round::Nearest, true, double, tiny);
+    let y = b.inst(Op::Load(Mem::weak(Space::Param)), &[address], Type::F64);
+    let (one, nan) = (b.iconst(Type::I64, 1f64.to_bits()), b.fconst(Type::F64, 0x7ff4_0000_0000_0001));
+    let one = b.from_bits(one, Type::F64);
+    let sum = b.float(FBin::Add, Round::Nearest, false, one, y);
+    let chosen = b.float(FBin::Add, Round::Nearest, false, nan, sum);
+    let mut func = b.finish();
+    expand(&mut func, Caps::default());
+    verify_primitive(&func).expect("expanded");
+    let count = |wanted: Op| func.blocks.iter().flat_map(|b| &b.insts).filter(|i| i.op == wanted).count();
+    assert_eq!(count(Op::Ftz), 4, "x, the tiny constant and two results\n{func}");
+    assert_eq!(count(Op::FCmp(FCmp::Nan)), 5, "two results, y, the NaN constant and the first sum\n{func}");
+    let inputs: [(Value, &[u64]); 2] = [(x, &[3f32.to_bits().into()]), (y, &[0xfff0_0000_0000_0002])];
+    let out = eval::run_straight_line(&func, &inputs, &[double, zero, sum, chosen], 1).expect("pure");
+    assert_eq!(out, [[6f32.to_bits().into()], [0], [0xfff8_0000_0000_0002], [0x7ffc_0000_0000_0001]]);
+}

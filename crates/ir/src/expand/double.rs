@@ -18,10 +18,12 @@ pub fn nan64(args: &[u64]) -> u64 {
 /// `r`, with the NaN [`nan64`] chooses where it is one.
 pub(super) fn with_nan(e: &mut Emit, r: Value, args: &[Value]) -> Value {
     let is_nan = e.is_nan(r);
-    let mut nan = if args.len() == 1 { args[0] } else { e.bits(e.ty(r), INVALID) };
-    for a in args.iter().rev().filter(|_| args.len() > 1) {
-        let a_is_nan = e.is_nan(*a);
-        nan = e.select(a_is_nan, *a, nan);
+    let mut nan = e.bits(e.ty(r), INVALID);
+    for a in args.iter().rev() {
+        if !e.numbers.contains(a) {
+            let a_is_nan = e.is_nan(*a);
+            nan = e.select(a_is_nan, *a, nan);
+        }
     }
     let bits = e.bits_of(nan);
     let quiet = e.imm(IntBin::Or, bits, QUIET);
@@ -74,13 +76,6 @@ pub(super) fn arith(e: &mut Emit, op: Arith, args: &[Value], round: Round) -> Va
         (Arith::Sqrt, &[a]) => sqrt(e, a, round),
         _ => unreachable!("the verifier counts arguments"),
     };
-    if op == Arith::Sqrt {
-        // The root of a negative number is invalid though its operand is no NaN.
-        let invalid = e.bits(e.ty(r), INVALID);
-        let a_is_nan = e.is_nan(args[0]);
-        let source = e.select(a_is_nan, args[0], invalid);
-        return with_nan(e, r, &[source]);
-    }
     with_nan(e, r, args)
 }
 

@@ -12,13 +12,53 @@ pub(super) struct Emit<'f> {
     pub line: u32,
     /// Constants of this block, so that each is made once.
     consts: HashMap<(Type, u64), Value>,
-    /// Values that are never subnormal: what an op with ftz left behind needs no flushing again.
+    /// Values that are never subnormal: constants, and what an op with ftz left behind, need no flushing again.
     pub flushed: HashSet<Value>,
+    /// Values that are never NaN.
+    pub numbers: HashSet<Value>,
 }
 
 impl<'f> Emit<'f> {
     pub fn new(types: &'f mut Vec<Type>) -> Emit<'f> {
-        Emit { types, out: vec![], line: 0, consts: HashMap::new(), flushed: HashSet::new() }
+        Emit {
+            types,
+            out: vec![],
+            line: 0,
+            consts: HashMap::new(),
+            flushed: HashSet::new(),
+            numbers: HashSet::new(),
+        }
+    }
+
+    /// Notes what constants and conversions say about their results, so that less needs to be checked.
+    pub fn learn(&mut self, insts: &[Inst]) {
+        let mut known = HashMap::new();
+        for i in insts {
+            let Some(r) = i.result else { continue };
+            let bits = match i.op {
+                Op::Const(bits) => bits,
+                Op::FromBits if known.contains_key(&i.args[0]) => known[&i.args[0]],
+                Op::Ftz => {
+                    self.flushed.insert(r);
+                    continue;
+                }
+                _ => continue,
+            };
+            known.insert(r, bits);
+            let (exponent, fraction) = match self.ty(r).elem {
+                Elem::F16 => (0x7c00, 0x3ff),
+                Elem::BF16 => (0x7f80, 0x7f),
+                Elem::F32 => (0xff << 23, (1 << 23) - 1),
+                Elem::F64 => (0x7ff << 52, (1 << 52) - 1),
+                _ => continue,
+            };
+            if bits & exponent != 0 || bits & fraction == 0 {
+                self.flushed.insert(r);
+            }
+            if bits & exponent != exponent || bits & fraction == 0 {
+                self.numbers.insert(r);
+            }
+        }
     }
 
     /// Starts the next block and hands out the finished one.

@@ -71,6 +71,9 @@ pub fn expand(func: &mut Function, caps: Caps) {
         caps.covers(&i.op, &arg_types(types, i), i.result.map(|r| types[r.index()]))
     };
     let mut e = Emit::new(&mut func.types);
+    for block in &func.blocks {
+        e.learn(&block.insts);
+    }
     for block in &mut func.blocks {
         if block.insts.iter().all(|i| keeps(e.types(), i)) {
             continue;
