@@ -63,7 +63,7 @@ const SMALL: usize = 15;
 /// All of a small set; of a large one (4096 byte selectors) at most `cap`, spread evenly.
 fn sample(members: &'static [&'static str], cap: usize) -> impl Iterator<Item = &'static str> {
     let count = if members.len() <= SMALL { members.len() } else { cap.min(members.len()) };
-    let step = if count == 0 { 1 } else { members.len() / count };
+    let step = members.len().checked_div(count).unwrap_or(1);
     members.iter().step_by(step).take(count).copied()
 }
 

@@ -141,3 +141,64 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
     cx.set("d", d);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Env, Operand, find, instances, resolve};
+
+    fn legal(mods: &[&str], d: Ty, a: OperandKind<'static>) -> bool {
+        let operands = [Operand::new(OperandKind::Reg(d)), Operand::new(a)];
+        resolve(&Instr { opcode: "cvt", mods, operands: &operands }, Env::NEWEST).is_ok()
+    }
+
+    /// ptxas takes this many of the 23,040 combinations of types and modifiers, and 16 that pack.
+    #[test]
+    fn there_are_as_many_forms_as_ptxas_takes() {
+        let (entry, name) = find("cvt").unwrap();
+        assert_eq!(entry.forms.iter().map(|p| instances(name, p, 1).len()).sum::<usize>(), 822);
+    }
+
+    #[test]
+    fn types_keep_their_order() {
+        let reg = OperandKind::Reg;
+        assert!(legal(&[".rn", ".f32", ".f64"], Ty::B32, reg(Ty::B64)));
+        assert!(!legal(&[".rn", ".f64", ".f32"], Ty::B64, reg(Ty::B32)));
+        assert!(!legal(&[".f32", ".f64"], Ty::B64, reg(Ty::B64)));
+        assert!(!legal(&[".rn", ".s32", ".f32"], Ty::B32, reg(Ty::B32)));
+    }
+
+    #[test]
+    fn saturation_must_be_possible() {
+        let sat = |d, a| legal(&[".sat", d, a], Ty::B64, OperandKind::Reg(Ty::B64));
+        assert!(sat(".u8", ".s8") && sat(".s32", ".u32") && sat(".u64", ".s8"));
+        assert!(!sat(".u16", ".u8") && !sat(".s16", ".u8") && !sat(".s64", ".s32"));
+    }
+
+    #[test]
+    fn registers_may_be_wider_but_not_with_bf16() {
+        let reg = OperandKind::Reg;
+        assert!(legal(&[".u8", ".u32"], Ty::U64, reg(Ty::B64)));
+        assert!(legal(&[".rn", ".f16", ".f32"], Ty::B32, reg(Ty::B64)));
+        assert!(!legal(&[".rn", ".f16", ".f32"], Ty::U32, reg(Ty::F32)));
+        assert!(!legal(&[".rn", ".bf16", ".f32"], Ty::B32, reg(Ty::F32)));
+        assert!(!legal(&[".rni", ".s32", ".bf16"], Ty::S64, reg(Ty::B16)));
+    }
+
+    #[test]
+    fn special_registers_are_integers() {
+        let tid = OperandKind::Special(Ty::U32);
+        assert!(legal(&[".u64", ".u32"], Ty::B64, tid.clone()));
+        assert!(!legal(&[".u64", ".u64"], Ty::B64, tid.clone()));
+        assert!(!legal(&[".rn", ".f32", ".u32"], Ty::F32, tid));
+        assert!(!legal(&[".u32", ".u32"], Ty::B32, OperandKind::Sink));
+    }
+
+    #[test]
+    fn constants_are_of_the_source_type() {
+        assert!(legal(&[".u8", ".u32"], Ty::B32, OperandKind::Int));
+        assert!(legal(&[".rni", ".s32", ".f32"], Ty::B32, OperandKind::Float(None)));
+        assert!(!legal(&[".rni", ".s32", ".f32"], Ty::B32, OperandKind::Int));
+        assert!(!legal(&[".f32", ".f16"], Ty::F32, OperandKind::Float(None)));
+    }
+}
