@@ -1,6 +1,7 @@
 //! Kernels built by hand, run and looked at.
 
 mod control;
+mod fuzz;
 mod memory;
 mod ops;
 
