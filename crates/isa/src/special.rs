@@ -142,3 +142,39 @@ static ALL: &[SpecialRegister] = &[
     word("%dynamic_smem_size", since(41, 20), Special::DynamicSharedSize),
     word("%total_smem_size", since(41, 20), Special::TotalSharedSize),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hostwarp_ir::{Op, eval};
+
+    #[test]
+    fn lane_masks_are_about_the_lanes_around() {
+        let mask = |name: &str, lane: u64| {
+            let mut b = Builder::new("mask");
+            let v = special(name).expect("exists").read(&mut b);
+            let func = b.finish();
+            let own =
+                func.blocks.iter().flat_map(|b| &b.insts).find(|i| i.op == Op::Special(Special::LaneId));
+            let own = own.and_then(|i| i.result).expect("asks for its lane");
+            eval::run_straight_line(&func, &[(own, &[lane])], &[v], 1).expect("is pure")[0][0]
+        };
+        for (lane, eq, le, lt, ge, gt) in [
+            (0, 1, 1, 0, 0xffff_ffff, 0xffff_fffe),
+            (5, 0x20, 0x3f, 0x1f, 0xffff_ffe0, 0xffff_ffc0),
+            (31, 0x8000_0000, 0xffff_ffff, 0x7fff_ffff, 0x8000_0000, 0),
+        ] {
+            let got = ["eq", "le", "lt", "ge", "gt"].map(|n| mask(&format!("%lanemask_{n}"), lane));
+            assert_eq!(got, [eq, le, lt, ge, gt], "lane {lane}");
+        }
+    }
+
+    #[test]
+    fn every_register_gives_its_type() {
+        for register in specials() {
+            let mut b = Builder::new("read");
+            let v = register.read(&mut b);
+            assert_eq!(b.ty(v), register.ty.container(), "{}", register.name);
+        }
+    }
+}

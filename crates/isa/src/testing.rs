@@ -5,7 +5,7 @@
 
 use crate::form::{Class, OperandSlot, Parsed};
 use crate::{Arg, Cx, Env, Instr, Match, Operand, OperandKind, Profile, Ty, resolve};
-use hostwarp_ir::{Builder, Elem, Function, Space, Type, Value, verify};
+use hostwarp_ir::{Builder, Elem, Function, Op, Space, Special, Type, Value, eval, expand, verify};
 
 /// A concrete instruction and the form it has.
 #[derive(Clone, Debug)]
@@ -205,14 +205,53 @@ fn gcd(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Builds the meaning of a shape and checks that it is valid IR and gives every destination exactly one value of the right type.
-/// `Ok(None)`: the room says that this is not done yet.
-pub fn build(shape: &Shape, guarded: bool, profile: Profile) -> Result<Option<Function>, String> {
+/// The instruction `head` (opcode and modifiers) with these operands. Panics if no form fits.
+pub fn shape(head: &'static str, operands: &[Operand<'static>]) -> Shape {
+    let (opcode, tail) = head.split_at(head.find('.').unwrap_or(head.len()));
+    let starts: Vec<usize> = tail.match_indices('.').map(|(i, _)| i).chain([tail.len()]).collect();
+    let mods: Vec<&'static str> = starts.windows(2).map(|w| &tail[w[0]..w[1]]).collect();
+    match resolve(&Instr { opcode, mods: &mods, operands }, Env::NEWEST) {
+        Ok(matched) => Shape { opcode: matched.opcode, mods, operands: operands.to_vec(), matched },
+        Err((_, misfits)) => panic!("{head}: {misfits:?}"),
+    }
+}
+
+/// A register operand.
+pub fn reg(ty: Ty) -> Operand<'static> {
+    Operand::new(OperandKind::Reg(ty))
+}
+
+/// Two operands joined by `|`.
+pub fn pair(a: Operand<'static>, b: Operand<'static>) -> Operand<'static> {
+    Operand::new(OperandKind::Pair(Box::new(a), Box::new(b)))
+}
+
+/// Operands in braces.
+pub fn vector(elements: &[Operand<'static>]) -> Operand<'static> {
+    Operand::new(OperandKind::Vector(elements.to_vec()))
+}
+
+/// `_`
+pub fn sink() -> Operand<'static> {
+    Operand::new(OperandKind::Sink)
+}
+
+/// A meaning, built.
+struct Built {
+    b: Builder,
+    /// The values of the sources in order, elements of vectors one by one.
+    sources: Vec<Value>,
+    results: Vec<(usize, Vec<Value>)>,
+}
+
+/// `None`: the room says that this is not done yet.
+fn lower(shape: &Shape, guarded: bool, profile: Profile) -> Option<Built> {
     let m = &shape.matched;
     let mut b = Builder::new("shape");
     let windowed = matches!(m.space(), Space::Shared | Space::Local | Space::Const | Space::Param);
     let address_type = if guarded && windowed { Type::I32 } else { Type::I64 };
     let (mut args, mut lens, mut selectors, mut negated) = (vec![], vec![], vec![], vec![]);
+    let mut sources = vec![];
     for slot in 0..m.parsed.operands.len() {
         let operand = operand_at(shape, slot);
         selectors.push(operand.and_then(|o| o.selector));
@@ -222,22 +261,57 @@ pub fn build(shape: &Shape, guarded: bool, profile: Profile) -> Result<Option<Fu
             Some(OperandKind::Vector(es)) => es.len(),
             Some(_) => 1,
         });
-        args.push(match operand {
+        let mut arg = match operand {
             Some(o) if !m.parsed.operands[slot].dest => argument(&mut b, m, slot, o, address_type),
             _ => Arg::None,
-        });
+        };
+        match &mut arg {
+            Arg::Vector(vs) => sources.extend_from_slice(vs),
+            Arg::Address(v) => sources.push(*v),
+            Arg::Value(v) => {
+                sources.push(*v);
+                if operand.is_some_and(|o| o.not) {
+                    *v = b.not(*v);
+                }
+            }
+            _ => {}
+        }
+        args.push(arg);
     }
     let guard = guarded.then(|| b.iconst(Type::I1, 1));
     let caller = guarded.then(|| b.new_block());
     let mut cx = Cx { b: &mut b, m, args, selectors, negated, lens, guard, profile, caller, results: vec![] };
-    if (m.room.meaning)(&mut cx).is_err() {
-        return Ok(None);
-    }
+    (m.room.meaning)(&mut cx).ok()?;
     let results = cx.results;
-    check_results(shape, &b, &results)?;
-    let func = b.finish();
+    Some(Built { b, sources, results })
+}
+
+/// Builds the meaning of a shape and checks that it is valid IR and gives every destination exactly one value of the right type.
+/// `Ok(None)`: the room says that this is not done yet.
+pub fn build(shape: &Shape, guarded: bool, profile: Profile) -> Result<Option<Function>, String> {
+    let Some(built) = lower(shape, guarded, profile) else { return Ok(None) };
+    check_results(shape, &built.b, &built.results)?;
+    let func = built.b.finish();
     verify(&func).map_err(|e| format!("{e}\n{func}"))?;
     Ok(Some(func))
+}
+
+/// What a shape makes of columns of inputs, one for each source (elements of vectors one by one); the results in the order they are written, empty
+/// where memory or other lanes have a say. The lane of row `i` is `i`.
+pub fn evaluate(shape: &Shape, inputs: &[Vec<u64>]) -> Vec<Vec<u64>> {
+    let built = lower(shape, false, Profile::Isa).expect("not done yet");
+    let mut func = built.b.finish();
+    expand::expand(&mut func, expand::Caps::default());
+    let lanes = inputs.first().map_or(32, Vec::len);
+    let lane_ids: Vec<u64> = (0..lanes as u64).collect();
+    assert_eq!(built.sources.len(), inputs.len(), "{}", shape.text());
+    let mut known: Vec<(Value, &[u64])> =
+        built.sources.iter().zip(inputs).map(|(v, column)| (*v, column.as_slice())).collect();
+    let specials = func.blocks.iter().flat_map(|b| &b.insts).filter(|i| i.op == Op::Special(Special::LaneId));
+    known.extend(specials.filter_map(|i| i.result).map(|v| (v, lane_ids.as_slice())));
+    let outputs: Vec<Value> = built.results.into_iter().flat_map(|(_, vs)| vs).collect();
+    let column = |v: &Value| eval::run_straight_line(&func, &known, &[*v], lanes)?.pop();
+    outputs.iter().map(|v| column(v).unwrap_or_default()).collect()
 }
 
 fn argument(b: &mut Builder, m: &Match, slot: usize, operand: &Operand<'_>, address: Type) -> Arg {

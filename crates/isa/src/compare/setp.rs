@@ -129,3 +129,25 @@ fn compare(cx: &mut Cx<'_>, cmp: &str, a: Value, b: Value, signed: bool) -> Valu
     };
     cx.b.cmp(op, a, b)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Ty;
+    use crate::testing::{evaluate, pair, reg, shape, sink};
+
+    /// `q` is the opposite before `c` comes in, not after.
+    #[test]
+    fn both_predicates_are_combined() {
+        let p = || reg(Ty::Pred);
+        let and = shape("setp.lt.and.s32", &[pair(p(), p()), reg(Ty::S32), reg(Ty::S32), p()]);
+        let results = evaluate(&and, &[vec![0xffff_ffff, 1, 0xffff_ffff, 1], vec![0; 4], vec![1, 1, 0, 0]]);
+        assert_eq!(results, [[1, 0, 0, 0], [0, 1, 0, 0]]);
+    }
+
+    #[test]
+    fn halves_have_a_predicate_each() {
+        let halves = shape("setp.gt.f16x2", &[pair(sink(), reg(Ty::Pred)), reg(Ty::B32), reg(Ty::B32)]);
+        // Upper: 2 > 1, lower: NaN.
+        assert_eq!(evaluate(&halves, &[vec![0x4000_7e00], vec![0x3c00_0000]]), [[0], [1]]);
+    }
+}

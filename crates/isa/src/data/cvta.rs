@@ -51,3 +51,19 @@ pub const ROOM: Room = Room {
     },
     notes: &[],
 };
+
+#[cfg(test)]
+mod tests {
+    use crate::Ty;
+    use crate::testing::{evaluate, reg, shape};
+    use hostwarp_ir::Space;
+
+    #[test]
+    fn there_and_back() {
+        let ops = [reg(Ty::U64), reg(Ty::B64)];
+        let generic = evaluate(&shape("cvta.shared.u64", &ops), &[vec![0, 0x40]]);
+        assert_eq!(generic, [[Space::Shared.window(), Space::Shared.window() + 0x40]]);
+        assert_eq!(evaluate(&shape("cvta.to.shared.u64", &ops), &generic), [[0, 0x40]]);
+        assert_eq!(evaluate(&shape("cvta.to.global.u64", &ops), &[vec![0x77]]), [[0x77]]);
+    }
+}

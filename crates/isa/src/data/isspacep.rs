@@ -46,3 +46,26 @@ pub const ROOM: Room = Room {
     },
     notes: &[],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ty;
+    use crate::testing::{evaluate, reg, shape};
+
+    #[test]
+    fn an_address_is_in_exactly_one_space() {
+        let spaces = [Space::Shared, Space::Local, Space::Const, Space::Param];
+        let mut addresses: Vec<u64> = spaces.iter().map(|s| s.window() + 0x123).collect();
+        addresses.extend([0, 0x200_0000_0000, (1 << 48) - 1, Space::Param.window() + (1 << 32), u64::MAX]);
+        let heads =
+            ["isspacep.shared", "isspacep.local", "isspacep.const", "isspacep.param", "isspacep.global"];
+        let answers = heads.map(|h| {
+            evaluate(&shape(h, &[reg(Ty::Pred), reg(Ty::B64)]), std::slice::from_ref(&addresses)).remove(0)
+        });
+        for (i, address) in addresses.iter().enumerate() {
+            let found: Vec<usize> = (0..5).filter(|s| answers[*s][i] == 1).collect();
+            assert_eq!(found, [i.min(4)], "{address:#x}");
+        }
+    }
+}

@@ -153,3 +153,58 @@ fn unpack(cx: &mut Cx<'_>, whole: Value, n: usize) -> Vec<Value> {
     let parts = cx.b.bitcast(whole, Type::new(elem, n as u8));
     (0..n as u8).map(|i| cx.b.extract(parts, i)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{evaluate, reg, shape, sink, vector};
+    use crate::{Env, Misfit, resolve};
+
+    #[test]
+    fn elements_fill_from_the_lowest_bits_up() {
+        let halves = vector(&[reg(Ty::B16), reg(Ty::U16), reg(Ty::S16), reg(Ty::B16)]);
+        let packed = evaluate(
+            &shape("mov.b64", &[reg(Ty::F64), halves]),
+            &[vec![0x1111], vec![0x2222], vec![0x3333], vec![0x4444]],
+        );
+        assert_eq!(packed, [[0x4444_3333_2222_1111]]);
+        let unpacked = evaluate(
+            &shape("mov.b64", &[vector(&[sink(), reg(Ty::F32)]), reg(Ty::B64)]),
+            &[vec![0x2_0000_0001]],
+        );
+        assert_eq!(unpacked, [[1], [2]]);
+        // 128 bits are two words of 64.
+        let wide = evaluate(
+            &shape("mov.b128", &[reg(Ty::B128), vector(&vec![reg(Ty::B32); 4])]),
+            &[vec![1], vec![2], vec![3], vec![4]],
+        );
+        assert_eq!(wide, [[0x2_0000_0001, 0x4_0000_0003]]);
+    }
+
+    #[test]
+    fn parts_must_make_up_the_whole() {
+        let why = |head: &'static str, d: Operand<'static>, a: Operand<'static>| {
+            let ty = &head[3..];
+            match resolve(&Instr { opcode: "mov", mods: &[ty], operands: &[d, a] }, Env::NEWEST) {
+                Err((_, misfits)) => match &misfits[..] {
+                    [Misfit::Rule(why)] => why.clone(),
+                    other => panic!("{other:?}"),
+                },
+                Ok(_) => String::new(),
+            }
+        };
+        let halves = || vector(&[reg(Ty::B16), reg(Ty::B16)]);
+        assert_eq!(why("mov.b32", reg(Ty::B32), halves()), "");
+        assert_eq!(why("mov.b64", reg(Ty::B64), halves()), "2 elements of type .b16 are not as wide as .b64");
+        assert_eq!(
+            why("mov.u32", reg(Ty::U32), halves()),
+            "only `.b` types are packed and unpacked, not .u32"
+        );
+        assert!(why("mov.b32", halves(), halves()).starts_with("one side must be a single value"));
+        assert!(why("mov.b32", vector(&[sink(), sink()]), reg(Ty::B32)).starts_with("at least one"));
+        assert_eq!(
+            why("mov.u32", reg(Ty::U32), reg(Ty::F32)),
+            "a register of type .f32 does not go with .u32"
+        );
+    }
+}

@@ -51,3 +51,21 @@ fn shift(cx: &mut Cx<'_>, op: IntBin) -> Outcome {
     cx.set("d", d);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Ty;
+    use crate::testing::{evaluate, reg, shape};
+
+    /// 0x10000 must not become 0 on its way to 16 bits.
+    #[test]
+    fn large_amounts_clear_16_bits_too() {
+        let amounts = vec![0, 1, 15, 16, 17, 0x1_0000, 0x1_0001, 0xffff_ffff];
+        let values = vec![0x8001; amounts.len()];
+        let ops = [reg(Ty::B16), reg(Ty::B16), reg(Ty::U32)];
+        let left = evaluate(&shape("shl.b16", &ops), &[values.clone(), amounts.clone()]);
+        assert_eq!(left, [[0x8001, 2, 0x8000, 0, 0, 0, 0, 0]]);
+        let right = evaluate(&shape("shr.s16", &ops), &[values, amounts]);
+        assert_eq!(right, [[0x8001, 0xc000, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff]]);
+    }
+}

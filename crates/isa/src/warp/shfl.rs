@@ -72,3 +72,33 @@ fn source_lane(cx: &mut Cx<'_>) -> (Value, Value) {
     let pval = cx.name(pval, "pval");
     (cx.b.select(pval, j, lane), pval)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Ty;
+    use crate::testing::{evaluate, pair, reg, shape};
+
+    /// The range predicate of all 32 lanes for one `b` and `c`.
+    fn in_range(head: &'static str, b: u64, c: u64) -> Vec<u64> {
+        let operands =
+            [pair(reg(Ty::B32), reg(Ty::Pred)), reg(Ty::B32), reg(Ty::B32), reg(Ty::B32), reg(Ty::B32)];
+        let inputs = [7, b, c, u64::from(u32::MAX)].map(|v| vec![v; 32]);
+        evaluate(&shape(head, &operands), &inputs).swap_remove(1)
+    }
+
+    #[test]
+    fn up_stops_at_the_segment_and_below_lane_0() {
+        // Segments of eight lanes: mask 0x18, and 0 as the clamp of `.up`.
+        let p = in_range("shfl.sync.up.b32", 3, 0x1800);
+        assert!((0..32).all(|lane| p[lane] == u64::from(lane % 8 >= 3)));
+        // Only five bits of `b` count.
+        assert_eq!(in_range("shfl.sync.up.b32", 32, 0), vec![1; 32]);
+    }
+
+    #[test]
+    fn down_and_idx_stop_at_the_clamp() {
+        let p = in_range("shfl.sync.down.b32", 4, 0x181f);
+        assert!((0..32).all(|lane| p[lane] == u64::from(lane % 8 < 4)));
+        assert_eq!(in_range("shfl.sync.idx.b32", 20, 10), vec![0; 32]);
+    }
+}
