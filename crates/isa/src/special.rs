@@ -124,7 +124,8 @@ static ALL: &[SpecialRegister] = &[
     fourth("%nctaid.w", 0),
     word("%laneid", since(13, 10), Special::LaneId),
     word("%warpid", since(13, 10), Special::WarpId),
-    word("%nwarpid", since(20, 20), Special::NWarpId),
+    // As many warps as a multiprocessor can hold, not as the CTA has: 64 on an H200.
+    half("%nwarpid", since(20, 20), Source::Constant(64)),
     lanes("%lanemask_eq", true, false, false),
     lanes("%lanemask_le", true, true, false),
     lanes("%lanemask_lt", false, true, false),

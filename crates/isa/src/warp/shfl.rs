@@ -24,14 +24,23 @@ pub const ROOM: Room = Room {
     rule: None,
     meaning,
     notes: &[
-        "A lane that is not in `membermask`, or has exited, gives the reader its own value; the manual leaves that open.",
+        "A lane that is not in `membermask`, or has exited, gives 0, as on an H200; the manual leaves that open.",
     ],
 };
 
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
     let (a, mask) = (cx.src("a"), cx.src("membermask"));
     let (j, pval) = source_lane(cx);
-    let d = together(cx, mask, &[Type::I32], |cx| vec![cx.b.inst(Op::LaneRead, &[a, j], Type::I32)]);
+    let d = together(cx, mask, &[Type::I32], |cx| {
+        let read = cx.b.inst(Op::LaneRead, &[a, j], Type::I32);
+        let running = cx.b.inst(Op::ActiveMask, &[], Type::I32);
+        let members = cx.b.and(running, mask);
+        let from_j = cx.b.int(IntBin::ShrU, members, j);
+        let takes_part = cx.b.int_imm(IntBin::And, from_j, 1);
+        let takes_part = cx.b.cmp_imm(IntCmp::Ne, takes_part, 0);
+        let zero = cx.b.iconst(Type::I32, 0);
+        vec![cx.b.select(takes_part, read, zero)]
+    });
     cx.set("d", d[0]);
     if cx.given("p") {
         cx.set("p", pval);
