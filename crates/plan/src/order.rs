@@ -44,7 +44,18 @@ pub(crate) fn order(func: &Function) -> Order {
             to
         })
         .collect();
+    let placed = place(&successors);
+    let mut position = vec![u32::MAX; n];
+    for (i, b) in placed.iter().enumerate() {
+        position[*b] = i as u32;
+    }
     let mut loops = natural_loops(func, &successors);
+    // In a cycle with several entries the order may have to tear a loop inside apart; then it is none to us.
+    loops.retain(|(header, member)| {
+        let first = position[*header] as usize;
+        let count = member.iter().filter(|b| **b).count();
+        placed.get(first..first + count).is_some_and(|blocks| blocks.iter().all(|b| member[*b]))
+    });
     // Outer before inner: a loop around another has more blocks.
     loops.sort_by_key(|l| (std::cmp::Reverse(l.1.iter().filter(|b| **b).count()), l.0));
     let mut inner: Vec<Option<usize>> = vec![None; n];
@@ -56,11 +67,6 @@ pub(crate) fn order(func: &Function) -> Order {
                 inner[b] = Some(i);
             }
         }
-    }
-    let placed = place(&successors, &loops, &inner, &parent);
-    let mut position = vec![u32::MAX; n];
-    for (i, b) in placed.iter().enumerate() {
-        position[*b] = i as u32;
     }
     let mut back_edges = vec![];
     for &b in &placed {
@@ -157,100 +163,76 @@ fn natural_loops(func: &Function, successors: &[Vec<usize>]) -> Vec<(usize, Vec<
     loops
 }
 
-/// Reverse post-order where each loop is one node of the graph around it. On an irreducible graph the cycles that are no
-/// natural loops come out in some depth-first order, which is correct.
-fn place(
-    successors: &[Vec<usize>],
-    loops: &[(usize, Vec<bool>)],
-    inner: &[Option<usize>],
-    parent: &[Option<usize>],
-) -> Vec<usize> {
-    /// A node of the graph one level below a loop: a block of its own, or a whole loop inside.
-    #[derive(Clone, Copy, PartialEq)]
-    enum Node {
-        Block(usize),
-        Loop(usize),
-    }
-    // The node that holds block `b` in the graph of loop `level`; none if it is not inside.
-    let node_of = |level: Option<usize>, b: usize| -> Option<Node> {
-        let mut at = inner[b];
-        if at == level {
-            return Some(Node::Block(b));
-        }
-        while let Some(l) = at {
-            if parent[l] == level {
-                return Some(Node::Loop(l));
-            }
-            at = parent[l];
-        }
-        None
-    };
-    // The edges that leave a loop, found once per loop.
-    let exits: Vec<Vec<usize>> = loops
-        .iter()
-        .map(|(_, member)| {
-            let mut out = vec![];
-            for b in (0..successors.len()).filter(|b| member[*b]) {
-                for t in &successors[b] {
-                    if !member[*t] && !out.contains(t) {
-                        out.push(*t);
-                    }
-                }
-            }
-            out
-        })
-        .collect();
+/// A weak topological order (Bourdoncle 1993): every cycle is contiguous and begins with the block it is entered by first, what is
+/// behind it comes behind it, and so on inside it without that block. In reducible graphs cycles are natural loops.
+fn place(successors: &[Vec<usize>]) -> Vec<usize> {
     let mut placed = vec![];
-    let mut seen_block = vec![false; successors.len()];
-    let mut seen_loop = vec![false; loops.len()];
-    // What is still to be put out, last first: single nodes of some level.
-    let mut pending: Vec<(Option<usize>, Node)> = vec![];
-    let first = node_of(None, 0).unwrap_or(Node::Block(0));
-    let expand =
-        |level: Option<usize>, start: Node, seen_block: &mut Vec<bool>, seen_loop: &mut Vec<bool>| {
-            let mut post = vec![];
-            let mut stack: Vec<(Node, usize)> = vec![];
-            let enter =
-                |node: Node, stack: &mut Vec<(Node, usize)>, sb: &mut Vec<bool>, sl: &mut Vec<bool>| {
-                    let seen = match node {
-                        Node::Block(b) => &mut sb[b],
-                        Node::Loop(l) => &mut sl[l],
-                    };
-                    if !std::mem::replace(seen, true) {
-                        stack.push((node, 0));
-                    }
-                };
-            enter(start, &mut stack, seen_block, seen_loop);
-            while let Some((node, k)) = stack.pop() {
-                let to: &[usize] = match node {
-                    Node::Block(b) => &successors[b],
-                    Node::Loop(l) => &exits[l],
-                };
-                // Last successor first, so that the first one comes first in reverse post-order.
-                if k < to.len() {
-                    stack.push((node, k + 1));
-                    let t = to[to.len() - 1 - k];
-                    if let Some(next) = node_of(level, t) {
-                        enter(next, &mut stack, seen_block, seen_loop);
-                    }
-                } else {
-                    post.push(node);
-                }
+    // Blocks still to be placed have the number of the part they are in.
+    let mut part = vec![0usize; successors.len()];
+    let mut parts = 0;
+    let mut pending: Vec<Vec<usize>> = components(successors, &[0], &part, 0);
+    // A component lists its blocks in the order they were first seen.
+    while let Some(component) = pending.pop() {
+        let head = component[0];
+        placed.push(head);
+        part[head] = usize::MAX;
+        if component.len() > 1 {
+            parts += 1;
+            for b in &component[1..] {
+                part[*b] = parts;
             }
-            post
-        };
-    // Post-order pushed as it is means that the stack gives reverse post-order.
-    pending.extend(expand(None, first, &mut seen_block, &mut seen_loop).into_iter().map(|n| (None, n)));
-    while let Some((_, node)) = pending.pop() {
-        match node {
-            Node::Block(b) => placed.push(b),
-            Node::Loop(l) => {
-                let level = Some(l);
-                let start = Node::Block(loops[l].0);
-                let inside = expand(level, start, &mut seen_block, &mut seen_loop);
-                pending.extend(inside.into_iter().map(|n| (level, n)));
-            }
+            pending.extend(components(successors, &successors[head], &part, parts));
         }
     }
     placed
+}
+
+/// The strongly connected components (Tarjan 1972) among the blocks of a part that can be reached from `roots`, last first; each
+/// with the block that was seen first at its beginning.
+fn components(successors: &[Vec<usize>], roots: &[usize], part: &[usize], of: usize) -> Vec<Vec<usize>> {
+    const UNSEEN: usize = usize::MAX;
+    let n = successors.len();
+    let (mut number, mut low, mut done) = (vec![UNSEEN; n], vec![0; n], vec![false; n]);
+    let (mut clock, mut open, mut found) = (0, vec![], vec![]);
+    // First roots and successors last, so that they come first when the list is read from its end.
+    for root in roots.iter().rev().filter(|r| part[**r] == of) {
+        let mut stack = vec![(*root, 0)];
+        while let Some((b, k)) = stack.pop() {
+            if k == 0 {
+                if number[b] != UNSEEN {
+                    continue;
+                }
+                number[b] = clock;
+                low[b] = clock;
+                clock += 1;
+                open.push(b);
+            }
+            let to = &successors[b];
+            if k < to.len() {
+                stack.push((b, k + 1));
+                let t = to[to.len() - 1 - k];
+                if part[t] != of {
+                    continue;
+                }
+                if number[t] == UNSEEN {
+                    stack.push((t, 0));
+                } else if !done[t] {
+                    low[b] = low[b].min(number[t]);
+                }
+                continue;
+            }
+            if let Some((parent, _)) = stack.last() {
+                low[*parent] = low[*parent].min(low[b]);
+            }
+            if low[b] == number[b] {
+                let first = open.iter().rposition(|o| *o == b).unwrap_or(0);
+                let component = open.split_off(first);
+                for c in &component {
+                    done[*c] = true;
+                }
+                found.push(component);
+            }
+        }
+    }
+    found
 }

@@ -113,6 +113,7 @@ impl Analysis<'_> {
                 let natural = self.loops.iter().any(|l| l.first as usize == to && l.last as usize >= from);
                 if !natural {
                     self.wild[to..=from].fill(true);
+                    self.masked[to..=from].fill(true);
                 }
             }
         }
