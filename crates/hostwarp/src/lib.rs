@@ -1,6 +1,37 @@
 //! Run NVIDIA PTX on any CPU with the bits a GPU would give.
+//!
+//! A [`Device`] is a virtual GPU with its own memory. It loads PTX into a [`Module`], whose [`Kernel`]s are launched on
+//! [`Buffer`]s. See [`LaunchBuilder`] for a whole example.
+//!
+//! Two engines give the same bits: the interpreter, always there, and the jit, which needs a libLLVM at run time. What goes wrong
+//! is an [`Error`] of one of five [kinds](ErrorKind); a faulting kernel never takes the process with it.
+//!
+//! There is no global state; devices are independent, and everything can be used from many threads.
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod device;
+mod error;
+mod eval;
+mod launch;
+mod module;
+mod schedule;
+
+pub use buffer::{Buffer, Pod};
+pub use device::{Device, DeviceBuilder};
+pub use error::{Error, ErrorKind, InputError};
+pub use eval::{EvalOutput, EvalStep, EvalValue, eval};
+pub use hostwarp_interp::{KernelFault, KernelFaultKind};
+pub use hostwarp_isa::Profile;
+pub use hostwarp_memory::MemoryError;
+pub use launch::{Arg, Emit, Engine, LaunchBuilder, MAX_CTA_THREADS, MAX_SHARED, Report};
+pub use module::{Kernel, Module, Options, Symbol};
+pub use schedule::{Progress, RESIDENT};
 
 pub use hostwarp_compile as compile;
 pub use hostwarp_ir as ir;
 pub use hostwarp_isa as isa;
+pub use hostwarp_jit as jit;
+pub use hostwarp_memory as memory;
+pub use hostwarp_plan as plan;
 pub use hostwarp_syntax as syntax;

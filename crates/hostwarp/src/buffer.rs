@@ -1,0 +1,95 @@
+//! Typed buffers in device memory.
+
+use crate::{Device, Error};
+use std::marker::PhantomData;
+
+/// What a [`Buffer`] may hold: plain numbers, any bit pattern valid.
+pub use bytemuck::Pod;
+
+/// `len` elements in device memory, freed when dropped.
+///
+/// ```
+/// # fn main() -> Result<(), hostwarp::Error> {
+/// let device = hostwarp::Device::new()?;
+/// let x = device.buffer_from(&[1.0f32, 2.0, 3.0])?;
+/// x.write(1, &[20.0])?;
+/// assert_eq!(x.to_vec()?, [1.0, 20.0, 3.0]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Buffer<T: Pod> {
+    device: Device,
+    address: u64,
+    len: usize,
+    marker: PhantomData<T>,
+}
+
+impl<T: Pod> Buffer<T> {
+    pub(crate) fn new(device: &Device, len: usize, name: Option<&str>) -> Result<Buffer<T>, Error> {
+        let bytes = (len as u64).checked_mul(size_of::<T>() as u64).ok_or_else(|| {
+            Error::launch(format!(
+                "{len} elements of {} bytes are more than any memory holds",
+                size_of::<T>()
+            ))
+        })?;
+        let address = match name {
+            Some(name) => device.memory().alloc_named(bytes.max(1), name)?,
+            None => device.memory().alloc(bytes.max(1))?,
+        };
+        Ok(Buffer { device: device.clone(), address, len, marker: PhantomData })
+    }
+
+    /// The device address of the first element: what a kernel is given.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Copies elements in, from `at` on.
+    pub fn write(&self, at: usize, values: &[T]) -> Result<(), Error> {
+        self.range(at, values.len())?;
+        let offset = (at * size_of::<T>()) as u64;
+        Ok(self.device.memory().write(self.address + offset, bytemuck::cast_slice(values))?)
+    }
+
+    /// Copies elements out, from `at` on.
+    pub fn read(&self, at: usize, values: &mut [T]) -> Result<(), Error> {
+        self.range(at, values.len())?;
+        let offset = (at * size_of::<T>()) as u64;
+        Ok(self.device.memory().read(self.address + offset, bytemuck::cast_slice_mut(values))?)
+    }
+
+    /// All elements.
+    pub fn to_vec(&self) -> Result<Vec<T>, Error> {
+        let mut out = vec![T::zeroed(); self.len];
+        self.read(0, &mut out)?;
+        Ok(out)
+    }
+
+    fn range(&self, at: usize, count: usize) -> Result<(), Error> {
+        match at.checked_add(count) {
+            Some(end) if end <= self.len => Ok(()),
+            _ => Err(Error::launch(format!(
+                "{count} elements from {at} on do not fit a buffer of {}",
+                self.len
+            ))),
+        }
+    }
+}
+
+impl<T: Pod> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        // The address is ours and alive: nothing to report.
+        let _ = self.device.memory().free(self.address);
+    }
+}

@@ -1,0 +1,134 @@
+//! A device: memory, and the engines that work on it.
+
+use crate::{Buffer, Error, Module, Options, Pod};
+use hostwarp_jit::llvm::Llvm;
+use hostwarp_memory::DeviceMemory;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// A virtual GPU. Cheap to clone: clones share memory. Usable from many threads.
+#[derive(Clone)]
+pub struct Device {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    memory: DeviceMemory,
+    threads: usize,
+    llvm_path: Option<PathBuf>,
+    llvm: OnceLock<Result<Llvm, String>>,
+    launches: AtomicU64,
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Device").field("threads", &self.inner.threads).finish_non_exhaustive()
+    }
+}
+
+/// Settings of a [`Device`].
+#[derive(Clone, Debug, Default)]
+pub struct DeviceBuilder {
+    memory: Option<u64>,
+    threads: Option<usize>,
+    llvm: Option<PathBuf>,
+}
+
+impl DeviceBuilder {
+    /// Bytes of device memory. They are reserved, not used, until a kernel or a copy touches them.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Threads that run CTAs; all cores unless set.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads.max(1));
+        self
+    }
+
+    /// The libLLVM to use for the fast engine; searched for unless set.
+    pub fn llvm(mut self, path: impl Into<PathBuf>) -> Self {
+        self.llvm = Some(path.into());
+        self
+    }
+
+    /// The device.
+    pub fn build(self) -> Result<Device, Error> {
+        let memory = match self.memory {
+            Some(bytes) => DeviceMemory::with_capacity(bytes)?,
+            None => DeviceMemory::new()?,
+        };
+        let threads =
+            self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+        Ok(Device {
+            inner: Arc::new(Inner {
+                memory,
+                threads,
+                llvm_path: self.llvm,
+                llvm: OnceLock::new(),
+                launches: AtomicU64::new(0),
+            }),
+        })
+    }
+}
+
+impl Device {
+    /// A device with default settings.
+    pub fn new() -> Result<Device, Error> {
+        Device::builder().build()
+    }
+
+    /// Settings first.
+    pub fn builder() -> DeviceBuilder {
+        DeviceBuilder::default()
+    }
+
+    /// Loads a PTX module. `name` is what messages call it: the file's name.
+    pub fn load(&self, name: &str, ptx: impl AsRef<[u8]>) -> Result<Module, Error> {
+        self.load_with(name, ptx, Options::default())
+    }
+
+    /// Loads a PTX module with options.
+    pub fn load_with(&self, name: &str, ptx: impl AsRef<[u8]>, options: Options) -> Result<Module, Error> {
+        Module::load(self, name, ptx.as_ref(), options)
+    }
+
+    /// A buffer of `len` zeros.
+    pub fn buffer<T: Pod>(&self, len: usize) -> Result<Buffer<T>, Error> {
+        Buffer::new(self, len, None)
+    }
+
+    /// A buffer of `len` zeros with a name, which messages about bad addresses use.
+    pub fn buffer_named<T: Pod>(&self, name: &str, len: usize) -> Result<Buffer<T>, Error> {
+        Buffer::new(self, len, Some(name))
+    }
+
+    /// A buffer with these elements.
+    pub fn buffer_from<T: Pod>(&self, values: &[T]) -> Result<Buffer<T>, Error> {
+        let buffer = self.buffer(values.len())?;
+        buffer.write(0, values)?;
+        Ok(buffer)
+    }
+
+    /// The device's memory.
+    pub fn memory(&self) -> &DeviceMemory {
+        &self.inner.memory
+    }
+
+    /// Threads that run CTAs unless a launch says otherwise.
+    pub fn threads(&self) -> usize {
+        self.inner.threads
+    }
+
+    /// The libLLVM of the fast engine, or why there is none.
+    pub fn llvm(&self) -> Result<Llvm, String> {
+        let find = || Llvm::find(self.inner.llvm_path.as_deref()).map_err(|e| e.to_string());
+        self.inner.llvm.get_or_init(find).clone()
+    }
+
+    pub(crate) fn next_launch(&self) -> u64 {
+        self.inner.launches.fetch_add(1, Ordering::Relaxed)
+    }
+}

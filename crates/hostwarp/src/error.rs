@@ -1,0 +1,107 @@
+//! What can go wrong, in five kinds.
+
+use hostwarp_compile::{Diagnostic, Style};
+use hostwarp_interp::KernelFault;
+use hostwarp_memory::MemoryError;
+use std::fmt;
+
+/// Whose fault it is, so that a program can act on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum ErrorKind {
+    /// The PTX is wrong.
+    Input,
+    /// The launch is wrong: arguments, sizes, memory.
+    Launch,
+    /// The kernel faulted while it ran.
+    Fault,
+    /// PTX that Hostwarp does not do yet.
+    Unsupported,
+    /// A defect of Hostwarp.
+    Bug,
+}
+
+/// An error.
+#[derive(Debug)]
+pub enum Error {
+    /// The PTX is wrong: everything found, errors and warnings.
+    Input(Box<InputError>),
+    /// The launch is wrong; the text says how.
+    Launch(String),
+    /// Device memory could not do what was asked.
+    Memory(MemoryError),
+    /// The kernel faulted.
+    Fault(Box<KernelFault>),
+    /// The kernel needs something Hostwarp does not do yet.
+    Unsupported {
+        /// The kernel.
+        kernel: String,
+        /// The line of the source; 0 if not known.
+        line: u32,
+        /// What it needs.
+        what: String,
+    },
+    /// A defect of Hostwarp.
+    Bug(String),
+}
+
+/// Diagnostics with the text they are about.
+#[derive(Debug, Clone)]
+pub struct InputError {
+    /// The file's name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// What was found.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Error {
+    pub(crate) fn launch(text: impl Into<String>) -> Error {
+        Error::Launch(text.into())
+    }
+
+    /// Whose fault it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Input(_) => ErrorKind::Input,
+            Error::Launch(_) | Error::Memory(_) => ErrorKind::Launch,
+            Error::Fault(f) => match f.kind {
+                hostwarp_interp::KernelFaultKind::Unsupported(_) => ErrorKind::Unsupported,
+                _ => ErrorKind::Fault,
+            },
+            Error::Unsupported { .. } => ErrorKind::Unsupported,
+            Error::Bug(_) => ErrorKind::Bug,
+        }
+    }
+}
+
+impl From<MemoryError> for Error {
+    fn from(e: MemoryError) -> Error {
+        Error::Memory(e)
+    }
+}
+
+impl From<Box<KernelFault>> for Error {
+    fn from(f: Box<KernelFault>) -> Error {
+        Error::Fault(f)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Input(e) => {
+                f.write_str(&hostwarp_compile::render(&e.diagnostics, &e.text, &e.name, Style::default()))
+            }
+            Error::Launch(text) => f.write_str(text),
+            Error::Memory(e) => e.fmt(f),
+            Error::Fault(e) => e.fmt(f),
+            Error::Unsupported { kernel, line, what } => {
+                write!(f, "kernel `{kernel}`, line {line}: not supported yet: {what}")
+            }
+            Error::Bug(text) => write!(f, "this is a bug in Hostwarp: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

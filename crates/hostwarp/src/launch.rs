@@ -1,0 +1,438 @@
+//! Launches.
+
+use crate::schedule::{Progress, run_grid};
+use crate::{Buffer, Error, Kernel, Pod};
+use hostwarp_interp::{Launch, Limits, Program};
+use hostwarp_isa::{Kind, Ty};
+use hostwarp_jit::llvm::Tier;
+use hostwarp_jit::target::Target;
+use hostwarp_jit::{JitKernel, KernelText};
+use hostwarp_plan::Assume;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// Which engine runs a kernel. All give the same bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum Engine {
+    /// The jit if LLVM is found and it takes the kernel, else the interpreter.
+    #[default]
+    Auto,
+    /// The reference engine.
+    Interp,
+    /// LLVM.
+    Jit,
+}
+
+/// A kernel argument.
+#[derive(Clone, Debug)]
+pub struct Arg {
+    bytes: Vec<u8>,
+    /// The type it was given as; none for raw bytes.
+    ty: Option<Ty>,
+}
+
+macro_rules! scalar_args {
+    ($($rust:ty => $ty:ident),*) => {
+        $(impl From<$rust> for Arg {
+            fn from(v: $rust) -> Arg {
+                Arg { bytes: v.to_le_bytes().to_vec(), ty: Some(Ty::$ty) }
+            }
+        })*
+    };
+}
+
+scalar_args!(u8 => U8, i8 => S8, u16 => U16, i16 => S16, u32 => U32, i32 => S32, u64 => U64, i64 => S64, f32 => F32, f64 => F64);
+
+impl<T: Pod> From<&Buffer<T>> for Arg {
+    fn from(b: &Buffer<T>) -> Arg {
+        Arg { bytes: b.address().to_le_bytes().to_vec(), ty: Some(Ty::U64) }
+    }
+}
+
+impl Arg {
+    /// Raw bytes: for structures, or where the caller knows better.
+    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Arg {
+        Arg { bytes: bytes.into(), ty: None }
+    }
+}
+
+/// What a launch did.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The engine that ran it.
+    pub engine: Engine,
+    /// Why it was not the one `auto` would rather take.
+    pub note: Option<String>,
+    /// Lanes in one vector, of the jit.
+    pub width: Option<u32>,
+    /// Time to get the kernel ready; little when it was ready before.
+    pub prepare: Duration,
+    /// Time to run it.
+    pub run: Duration,
+    /// CTAs run.
+    pub ctas: u64,
+}
+
+/// What [`LaunchBuilder::emit`] shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Emit {
+    /// The core IR, simplified.
+    Ir,
+    /// The plan.
+    Plan,
+    /// The LLVM IR.
+    Llvm,
+}
+
+/// A launch being described. See [`Kernel::launch`].
+///
+/// ```
+/// # fn main() -> Result<(), hostwarp::Error> {
+/// let ptx = ".version 8.8 .target sm_90 .address_size 64
+///     .visible .entry twice(.param .u64 data) {
+///         .reg .b32 %r<4>; .reg .b64 %rd<4>;
+///         ld.param.u64 %rd1, [data];
+///         mov.u32 %r1, %tid.x;
+///         mul.wide.u32 %rd2, %r1, 4;
+///         add.u64 %rd3, %rd1, %rd2;
+///         ld.global.u32 %r2, [%rd3];
+///         add.u32 %r3, %r2, %r2;
+///         st.global.u32 [%rd3], %r3;
+///         ret;
+///     }";
+/// let device = hostwarp::Device::new()?;
+/// let data = device.buffer_from(&[1u32, 2, 3, 4])?;
+/// let kernel = device.load("twice.ptx", ptx)?.kernel("twice")?;
+/// kernel.launch().block([4, 1, 1]).arg(&data).run()?;
+/// assert_eq!(data.to_vec()?, [2, 4, 6, 8]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct LaunchBuilder<'a> {
+    kernel: &'a Kernel,
+    grid: [u32; 3],
+    block: Option<[u32; 3]>,
+    shared: u32,
+    args: Vec<(Option<String>, Arg)>,
+    engine: Engine,
+    width: Option<u32>,
+    threads: Option<usize>,
+    fuel: Option<u64>,
+    timeout: Option<Duration>,
+    cancel: Option<Arc<AtomicBool>>,
+    progress: Option<&'a Progress<'a>>,
+}
+
+/// Threads a CTA may have.
+pub const MAX_CTA_THREADS: u64 = 1024;
+/// Bytes of shared memory a CTA may have: what sm_90 allows.
+pub const MAX_SHARED: u64 = 227 * 1024;
+
+impl<'a> LaunchBuilder<'a> {
+    pub(crate) fn new(kernel: &'a Kernel) -> LaunchBuilder<'a> {
+        LaunchBuilder {
+            kernel,
+            grid: [1; 3],
+            block: None,
+            shared: 0,
+            args: vec![],
+            engine: Engine::Auto,
+            width: None,
+            threads: None,
+            fuel: None,
+            timeout: None,
+            cancel: None,
+            progress: None,
+        }
+    }
+
+    /// CTAs along x, y and z; one unless set.
+    pub fn grid(mut self, grid: [u32; 3]) -> Self {
+        self.grid = grid;
+        self
+    }
+
+    /// Threads of a CTA along x, y and z; what `.reqntid` says, or one, unless set.
+    pub fn block(mut self, block: [u32; 3]) -> Self {
+        self.block = Some(block);
+        self
+    }
+
+    /// Bytes of dynamic shared memory.
+    pub fn shared(mut self, bytes: u32) -> Self {
+        self.shared = bytes;
+        self
+    }
+
+    /// The next argument, in the order of the parameters.
+    pub fn arg(mut self, arg: impl Into<Arg>) -> Self {
+        self.args.push((None, arg.into()));
+        self
+    }
+
+    /// An argument by parameter name.
+    pub fn arg_named(mut self, name: &str, arg: impl Into<Arg>) -> Self {
+        self.args.push((Some(name.to_string()), arg.into()));
+        self
+    }
+
+    /// Which engine.
+    pub fn engine(mut self, engine: Engine) -> Self {
+        self.engine = engine;
+        self
+    }
+
+    /// Lanes in one vector of the jit: 8, 16 or 32; chosen by the kernel and the launch unless set. Never changes a bit.
+    pub fn width(mut self, lanes: u32) -> Self {
+        self.width = Some(lanes);
+        self
+    }
+
+    /// Threads that run CTAs; the device's number unless set.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads.max(1));
+        self
+    }
+
+    /// Stops the launch after about so many instructions, counted once per warp.
+    pub fn fuel(mut self, instructions: u64) -> Self {
+        self.fuel = Some(instructions);
+        self
+    }
+
+    /// Stops the launch after this time.
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.timeout = Some(time);
+        self
+    }
+
+    /// Stops the launch when this becomes true.
+    pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.cancel = Some(flag);
+        self
+    }
+
+    /// Called with the number of CTAs done and all, from the threads that run them.
+    pub fn progress(mut self, progress: &'a Progress<'a>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Runs the kernel and waits for it.
+    pub fn run(self) -> Result<Report, Error> {
+        let block = self.check()?;
+        let params = self.params()?;
+        let began = Instant::now();
+        let ready = self.prepare(block)?;
+        let prepare = began.elapsed();
+        let module = self.kernel.module();
+        let device = module.device();
+        let mut launch = Launch::new(&ready.program, device.memory(), self.grid, block);
+        launch.set_params(&params);
+        launch.constant = module.constants();
+        launch.dynamic_shared = self.shared;
+        launch.globals_base = module.globals_base();
+        launch.grid_id = device.next_launch();
+        let mut limits = Limits::default();
+        if let Some(fuel) = self.fuel {
+            limits = limits.with_fuel(fuel);
+        }
+        limits.deadline = self.timeout.and_then(|t| Instant::now().checked_add(t));
+        if let Some(cancel) = &self.cancel {
+            limits.cancel = cancel.clone();
+        }
+        launch.limits = limits;
+        let threads = self.threads.unwrap_or(device.threads());
+        let began = Instant::now();
+        match &ready.jit {
+            Some(jit) => run_grid(&launch, &|l, c, b| jit.run(l, c, b), threads, self.progress)?,
+            None => run_grid(&launch, &hostwarp_interp::run, threads, self.progress)?,
+        }
+        Ok(Report {
+            engine: if ready.jit.is_some() { Engine::Jit } else { Engine::Interp },
+            note: ready.note,
+            width: ready.jit.is_some().then_some(ready.program.plan().assume.group),
+            prepare,
+            run: began.elapsed(),
+            ctas: launch.ctas(),
+        })
+    }
+
+    /// What the kernel looks like on its way, for this launch.
+    pub fn emit(self, what: Emit) -> Result<String, Error> {
+        let block = self.check()?;
+        let width = self.choose_width(block)?;
+        let program = self.program(Assume::for_block(block, width))?;
+        match what {
+            Emit::Ir => Ok(program.func().to_string()),
+            Emit::Plan => Ok(program.plan().to_string()),
+            Emit::Llvm => {
+                let target = target()?;
+                let text = KernelText::new(&program, &target).map_err(|e| Error::launch(e.to_string()))?;
+                Ok(text.text().to_string())
+            }
+        }
+    }
+
+    fn check(&self) -> Result<[u32; 3], Error> {
+        let limits = &self.kernel.compiled().limits;
+        let block = self.block.or(limits.required_cta).unwrap_or([1; 3]);
+        let show = |v: [u32; 3]| format!("{}×{}×{}", v[0], v[1], v[2]);
+        let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
+        if block.contains(&0) || self.grid.contains(&0) {
+            return Err(Error::launch(format!(
+                "grid {} and block {} must be at least 1 in every direction",
+                show(self.grid),
+                show(block)
+            )));
+        }
+        if threads > MAX_CTA_THREADS || block[2] > 64 {
+            return Err(Error::launch(format!(
+                "a block of {} has {threads} threads; at most {MAX_CTA_THREADS} are allowed, at most 64 along z",
+                show(block)
+            )));
+        }
+        if self.grid[0] > i32::MAX as u32 || self.grid[1] > 65535 || self.grid[2] > 65535 {
+            return Err(Error::launch(format!(
+                "a grid of {} is too large: at most 2147483647×65535×65535 CTAs are allowed",
+                show(self.grid)
+            )));
+        }
+        if let Some(required) = limits.required_cta.filter(|r| *r != block) {
+            return Err(Error::launch(format!(
+                "the kernel requires blocks of {} (.reqntid), not {}",
+                show(required),
+                show(block)
+            )));
+        }
+        if let Some(max) = limits.max_cta {
+            let most: u64 = max.iter().map(|n| u64::from((*n).max(1))).product();
+            if threads > most {
+                return Err(Error::launch(format!(
+                    "the kernel allows {most} threads in a block (.maxntid), not {threads}"
+                )));
+            }
+        }
+        let shared = u64::from(self.kernel.compiled().info.shared_bytes) + u64::from(self.shared);
+        if shared > MAX_SHARED {
+            return Err(Error::launch(format!(
+                "{shared} bytes of shared memory are wanted; a block has at most {MAX_SHARED}"
+            )));
+        }
+        Ok(block)
+    }
+
+    /// The parameter block.
+    fn params(&self) -> Result<Vec<u8>, Error> {
+        let params = self.kernel.params();
+        let mut block = vec![0; self.kernel.compiled().info.param_bytes as usize];
+        let mut given = vec![false; params.len()];
+        let mut next = 0;
+        let wrong =
+            |text: String| Error::launch(format!("{text}\n  the kernel is {}", self.kernel.signature()));
+        for (name, arg) in &self.args {
+            let index = match name {
+                Some(name) => params
+                    .iter()
+                    .position(|p| p.name == *name)
+                    .ok_or_else(|| wrong(format!("there is no parameter `{name}`")))?,
+                None => {
+                    while given.get(next) == Some(&true) {
+                        next += 1;
+                    }
+                    next
+                }
+            };
+            let Some(p) = params.get(index) else {
+                return Err(wrong(format!(
+                    "{} arguments are given, the kernel takes {}",
+                    self.args.len(),
+                    params.len()
+                )));
+            };
+            if std::mem::replace(&mut given[index], true) {
+                return Err(wrong(format!("parameter `{}` is given twice", p.name)));
+            }
+            let fits = match arg.ty {
+                None => true,
+                Some(_) if p.array => false,
+                Some(ty) => {
+                    ty.bits() == p.ty.bits()
+                        && (p.ty.kind() == Kind::Bits || ty.is_float() == p.ty.is_float())
+                }
+            };
+            if !fits || arg.bytes.len() != p.size as usize {
+                let got = arg.ty.map_or(format!("{} bytes", arg.bytes.len()), |t| t.to_string());
+                let want = if p.array { format!("{} bytes", p.size) } else { p.ty.to_string() };
+                return Err(wrong(format!("parameter `{}` takes {want}, not {got}", p.name)));
+            }
+            block[p.offset as usize..p.offset as usize + arg.bytes.len()].copy_from_slice(&arg.bytes);
+        }
+        match given.iter().position(|g| !g) {
+            Some(missing) => Err(wrong(format!("parameter `{}` is missing", params[missing].name))),
+            None => Ok(block),
+        }
+    }
+
+    fn program(&self, assume: Assume) -> Result<Arc<Program>, Error> {
+        self.kernel.cache().lock().program(self.kernel.compiled(), assume)
+    }
+
+    /// Lanes in one vector. Narrower than a warp only where that makes accesses contiguous and nobody can tell.
+    fn choose_width(&self, block: [u32; 3]) -> Result<u32, Error> {
+        match self.width {
+            Some(w @ (8 | 16 | 32)) => Ok(w),
+            Some(w) => Err(Error::launch(format!("a width of {w} lanes is not possible: 8, 16 or 32"))),
+            None if block[1] == 1 && block[2] == 1 => Ok(32),
+            None => Ok([32, 16, 8].into_iter().find(|w| block[0].is_multiple_of(*w)).unwrap_or(32)),
+        }
+    }
+
+    fn prepare(&self, block: [u32; 3]) -> Result<Ready, Error> {
+        let interp = |note: Option<String>| -> Result<Ready, Error> {
+            Ok(Ready { program: self.program(Assume::for_block(block, 32))?, jit: None, note })
+        };
+        if self.engine == Engine::Interp {
+            return interp(None);
+        }
+        let mut width = self.choose_width(block)?;
+        loop {
+            match self.compile(Assume::for_block(block, width))? {
+                Ok(jit) => return Ok(Ready { program: jit.program().clone(), jit: Some(jit), note: None }),
+                // A kernel whose lanes talk to each other needs the whole warp in one vector.
+                Err(_) if width < 32 && self.width.is_none() => width = 32,
+                Err(why) if self.engine == Engine::Jit => {
+                    return Err(Error::launch(format!("the jit cannot run this kernel: {why}")));
+                }
+                Err(why) => return interp(Some(why)),
+            }
+        }
+    }
+
+    fn compile(&self, assume: Assume) -> Result<Result<Arc<JitKernel>, String>, Error> {
+        let mut made = self.kernel.cache().lock();
+        if let Some(done) = made.jit.get(&assume) {
+            return Ok(done.clone());
+        }
+        let program = made.program(self.kernel.compiled(), assume)?;
+        let compiled = self.kernel.module().device().llvm().and_then(|llvm| {
+            let target = target().map_err(|e| e.to_string())?;
+            JitKernel::compile(&program, llvm, &target, &Tier::light())
+                .map(Arc::new)
+                .map_err(|e| e.to_string())
+        });
+        made.jit.insert(assume, compiled.clone());
+        Ok(compiled)
+    }
+}
+
+struct Ready {
+    program: Arc<Program>,
+    jit: Option<Arc<JitKernel>>,
+    note: Option<String>,
+}
+
+fn target() -> Result<Target, Error> {
+    Target::host().ok_or_else(|| Error::launch("the jit does not know this CPU; use the interpreter"))
+}

@@ -1,0 +1,324 @@
+//! Modules and kernels.
+
+use crate::error::InputError;
+use crate::launch::LaunchBuilder;
+use crate::{Device, Error};
+use hostwarp_compile as compile;
+use hostwarp_compile::{Diagnostic, Severity, Unusable};
+use hostwarp_interp::Program;
+use hostwarp_ir as ir;
+use hostwarp_isa::Profile;
+use hostwarp_jit::JitKernel;
+use hostwarp_memory::{Block, Space};
+use hostwarp_plan::Assume;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+
+/// How a module is loaded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Whose bits: the manual's or an H200's.
+    pub profile: Profile,
+}
+
+/// A loaded module: checked, its variables in device memory. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Module {
+    inner: Arc<ModuleInner>,
+}
+
+#[derive(Debug)]
+struct ModuleInner {
+    device: Device,
+    compiled: compile::Module,
+    diagnostics: Vec<Diagnostic>,
+    globals: Option<u64>,
+    constants: RwLock<Arc<Block>>,
+    kernels: Vec<Arc<KernelCache>>,
+}
+
+impl Drop for ModuleInner {
+    fn drop(&mut self) {
+        if let Some(address) = self.globals {
+            // Ours and alive: nothing to report.
+            let _ = self.device.memory().free(address);
+        }
+    }
+}
+
+/// What has been made of a kernel so far.
+#[derive(Debug, Default)]
+pub(crate) struct KernelCache {
+    made: Mutex<Made>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    /// The primitive function, once asked for.
+    primitive: Option<ir::Function>,
+    programs: HashMap<Assume, Arc<Program>>,
+    pub(crate) jit: HashMap<Assume, Result<Arc<JitKernel>, String>>,
+}
+
+impl KernelCache {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Made> {
+        self.made.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+impl Made {
+    /// The planned kernel under these assumptions.
+    pub(crate) fn program(
+        &mut self,
+        kernel: &compile::Kernel,
+        assume: Assume,
+    ) -> Result<Arc<Program>, Error> {
+        if let Some(p) = self.programs.get(&assume) {
+            return Ok(p.clone());
+        }
+        let primitive = match &self.primitive {
+            Some(f) => f.clone(),
+            None => {
+                let f = primitive(kernel)?;
+                self.primitive.insert(f).clone()
+            }
+        };
+        let program = Arc::new(Program::new(primitive, assume));
+        self.programs.insert(assume, program.clone());
+        Ok(program)
+    }
+}
+
+/// The kernel's function in primitive ops, simplified.
+pub(crate) fn primitive(kernel: &compile::Kernel) -> Result<ir::Function, Error> {
+    let mut f = match &kernel.function {
+        Ok(f) => f.clone(),
+        Err(Unusable::Unsupported { line, what }) => {
+            return Err(Error::Unsupported { kernel: kernel.name.clone(), line: *line, what: what.clone() });
+        }
+        Err(other) => return Err(Error::Bug(format!("kernel `{}` has no function: {other:?}", kernel.name))),
+    };
+    ir::optimize(&mut f);
+    ir::expand::expand(&mut f, ir::expand::Caps::default());
+    ir::optimize(&mut f);
+    match ir::verify_primitive(&f) {
+        Ok(()) => Ok(f),
+        Err(e) => Err(Error::Bug(format!("kernel `{}` came out wrong: {e}", kernel.name))),
+    }
+}
+
+/// A variable of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Its space: `Global` or `Const`.
+    pub space: Space,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The type of an element.
+    pub ty: hostwarp_isa::Ty,
+    /// Device address, or offset in the constant bank.
+    pub address: u64,
+}
+
+impl Module {
+    pub(crate) fn load(device: &Device, name: &str, ptx: &[u8], options: Options) -> Result<Module, Error> {
+        let parsed = hostwarp_syntax::parse(ptx);
+        let out =
+            compile::compile(&parsed, &compile::Options { profile: options.profile, ..Default::default() });
+        if out.diagnostics.iter().any(|d| d.severity == Severity::Error) {
+            let text = String::from_utf8_lossy(ptx).into_owned();
+            return Err(Error::Input(Box::new(InputError {
+                name: name.into(),
+                text,
+                diagnostics: out.diagnostics,
+            })));
+        }
+        let compiled = out.module;
+        let image = &compiled.globals;
+        let globals = match image.size {
+            0 => None,
+            size => Some(device.memory().alloc_with(size, image.align.max(256), Some("module variables"))?),
+        };
+        let base = globals.unwrap_or(0);
+        for (offset, bytes) in contents(image, base) {
+            device.memory().write(base + offset, &bytes)?;
+        }
+        let mut bank = vec![0; compiled.constants.size as usize];
+        for (offset, bytes) in contents(&compiled.constants, base) {
+            if let Some(to) = bank.get_mut(offset as usize..offset as usize + bytes.len()) {
+                to.copy_from_slice(&bytes);
+            }
+        }
+        let kernels = compiled.kernels.iter().map(|_| Arc::default()).collect();
+        Ok(Module {
+            inner: Arc::new(ModuleInner {
+                device: device.clone(),
+                compiled,
+                diagnostics: out.diagnostics,
+                globals,
+                constants: RwLock::new(Arc::new(Block::from_bytes(Space::Const, &bank))),
+                kernels,
+            }),
+        })
+    }
+
+    /// Warnings, and what is not supported yet.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.inner.diagnostics
+    }
+
+    /// The kernels in text order.
+    pub fn kernels(&self) -> Vec<Kernel> {
+        (0..self.inner.kernels.len()).map(|index| Kernel { module: self.clone(), index }).collect()
+    }
+
+    /// The kernel of that name.
+    pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
+        let all = &self.inner.compiled.kernels;
+        match all.iter().position(|k| k.name == name) {
+            Some(index) => Ok(Kernel { module: self.clone(), index }),
+            None => {
+                let names: Vec<&str> = all.iter().map(|k| k.name.as_str()).collect();
+                Err(Error::launch(match names.as_slice() {
+                    [] => format!("there is no kernel `{name}`: the module has none"),
+                    _ => format!("there is no kernel `{name}`; the module has {}", names.join(", ")),
+                }))
+            }
+        }
+    }
+
+    /// The variable of that name.
+    pub fn symbol(&self, name: &str) -> Result<Symbol, Error> {
+        let m = &self.inner.compiled;
+        if let Some(s) = m.globals.symbol(name) {
+            let address = self.globals_base() + s.offset;
+            return Ok(Symbol { space: Space::Global, size: s.size, ty: s.ty, address });
+        }
+        if let Some(s) = m.constants.symbol(name) {
+            return Ok(Symbol { space: Space::Const, size: s.size, ty: s.ty, address: s.offset });
+        }
+        let names: Vec<&str> =
+            m.globals.symbols.iter().chain(&m.constants.symbols).map(|s| s.name.as_str()).collect();
+        Err(Error::launch(match names.as_slice() {
+            [] => format!("there is no variable `{name}`: the module has none"),
+            _ => format!("there is no variable `{name}`; the module has {}", names.join(", ")),
+        }))
+    }
+
+    /// Sets a variable, from its beginning.
+    pub fn write_symbol(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let s = self.symbol(name)?;
+        if bytes.len() as u64 > s.size {
+            return Err(Error::launch(format!(
+                "{} bytes do not fit `{name}`, which has {}",
+                bytes.len(),
+                s.size
+            )));
+        }
+        match s.space {
+            Space::Const => {
+                let mut bank = self.inner.constants.write().unwrap_or_else(|e| e.into_inner());
+                let mut new = bank.bytes().to_vec();
+                new[s.address as usize..s.address as usize + bytes.len()].copy_from_slice(bytes);
+                *bank = Arc::new(Block::from_bytes(Space::Const, &new));
+                Ok(())
+            }
+            _ => Ok(self.inner.device.memory().write(s.address, bytes)?),
+        }
+    }
+
+    /// The bytes of a variable.
+    pub fn read_symbol(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let s = self.symbol(name)?;
+        match s.space {
+            Space::Const => {
+                Ok(self.constants().bytes()[s.address as usize..(s.address + s.size) as usize].to_vec())
+            }
+            _ => {
+                let mut out = vec![0; s.size as usize];
+                self.inner.device.memory().read(s.address, &mut out)?;
+                Ok(out)
+            }
+        }
+    }
+
+    /// The device it is loaded on.
+    pub fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    /// What the compiler knows of it.
+    pub fn compiled(&self) -> &compile::Module {
+        &self.inner.compiled
+    }
+
+    pub(crate) fn globals_base(&self) -> u64 {
+        self.inner.globals.unwrap_or(0)
+    }
+
+    pub(crate) fn constants(&self) -> Arc<Block> {
+        self.inner.constants.read().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+}
+
+/// The bytes of an image with addresses filled in.
+fn contents(image: &compile::Image, globals_base: u64) -> Vec<(u64, Vec<u8>)> {
+    let data = image.data.iter().map(|d| (d.offset, d.bytes.clone()));
+    let addresses = image.relocations.iter().map(|r| {
+        let bytes = r.value(globals_base).to_le_bytes();
+        (r.offset, bytes[..(r.bytes as usize).min(8)].to_vec())
+    });
+    data.chain(addresses).collect()
+}
+
+/// A kernel of a loaded module. Cheap to clone; compiled code is kept with the module.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    module: Module,
+    index: usize,
+}
+
+impl Kernel {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.compiled().name
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &[compile::Param] {
+        &self.compiled().params
+    }
+
+    /// Its signature in one line, for messages.
+    pub fn signature(&self) -> String {
+        let params: Vec<String> = self.params().iter().map(show_param).collect();
+        format!("{}({})", self.name(), params.join(", "))
+    }
+
+    /// The module it belongs to.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// What the compiler knows of it.
+    pub fn compiled(&self) -> &compile::Kernel {
+        &self.module.inner.compiled.kernels[self.index]
+    }
+
+    /// A launch, to be filled in.
+    pub fn launch(&self) -> LaunchBuilder<'_> {
+        LaunchBuilder::new(self)
+    }
+
+    pub(crate) fn cache(&self) -> &KernelCache {
+        &self.module.inner.kernels[self.index]
+    }
+}
+
+fn show_param(p: &compile::Param) -> String {
+    if p.array {
+        let count = p.size / (p.ty.bits() / 8).max(1);
+        return format!("{}: {}[{count}]", p.name, p.ty);
+    }
+    format!("{}: {}", p.name, p.ty)
+}
