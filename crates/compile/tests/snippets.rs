@@ -10,7 +10,9 @@ fn snippet(text: &str) -> Snippet {
     s
 }
 
-fn shape(s: &Snippet) -> (Vec<(&str, Ty)>, Vec<(&str, Ty)>) {
+type Registers<'a> = Vec<(&'a str, Ty)>;
+
+fn shape(s: &Snippet) -> (Registers<'_>, Registers<'_>) {
     (
         s.inputs.iter().map(|r| (r.name.as_str(), r.ty)).collect(),
         s.outputs.iter().map(|r| (r.name.as_str(), r.ty)).collect(),

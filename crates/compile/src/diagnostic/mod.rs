@@ -26,21 +26,13 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// As it stands before a message.
-    pub fn text(self) -> &'static str {
-        match self {
-            Severity::Error => "error",
-            Severity::Unsupported => "not supported yet",
-            Severity::Warning => "warning",
-            Severity::Note => "note",
-        }
-    }
-
-    /// As it stands in JSON.
+    /// As it stands before a message and in JSON.
     pub fn id(self) -> &'static str {
         match self {
+            Severity::Error => "error",
             Severity::Unsupported => "unsupported",
-            other => other.text(),
+            Severity::Warning => "warning",
+            Severity::Note => "note",
         }
     }
 }

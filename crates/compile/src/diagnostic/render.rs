@@ -41,7 +41,7 @@ fn group<'a>(
 ) -> annotate_snippets::Group<'a> {
     let level = match d.severity {
         Severity::Error => Level::ERROR,
-        Severity::Unsupported => Level::WARNING.with_name(Severity::Unsupported.text()),
+        Severity::Unsupported => Level::WARNING.with_name(Severity::Unsupported.id()),
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
