@@ -126,6 +126,14 @@ pub(crate) struct InstructionData {
     pub operands: Id,
 }
 
+/// The budget the bench holds the tree to: these exist once per statement or per operand.
+const _: () = {
+    assert!(size_of::<Node>() == 16);
+    assert!(size_of::<InstructionData>() == 24);
+    assert!(size_of::<DirectiveData>() == 16);
+    assert!(size_of::<VariableData>() == 32);
+};
+
 /// All tables of a module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arena {

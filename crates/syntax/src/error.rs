@@ -19,46 +19,46 @@ pub struct SyntaxError {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// P0001
+    /// P0001: a character that is in no token.
     UnknownCharacter,
-    /// P0002
+    /// P0002: bytes that are not UTF-8, outside comments and strings.
     NotUtf8,
-    /// P0003
+    /// P0003: starts like a number and is none.
     BadNumber,
-    /// P0004
+    /// P0004: an integer of more than 64 bits.
     IntegerTooLarge,
-    /// P0005
+    /// P0005: a string without its closing quote.
     UnclosedString,
-    /// P0006
+    /// P0006: `/*` without `*/`.
     UnclosedComment,
-    /// P0007
+    /// P0007: a text longer than [`MAX_TEXT`](crate::MAX_TEXT).
     TextTooLong,
-    /// P0010
+    /// P0010: something else should stand there.
     Expected {
         /// What should stand there.
         expected: Expected,
         /// What stands there.
         found: TokenKind,
     },
-    /// P0011
+    /// P0011: `{` without `}`.
     UnclosedBlock,
-    /// P0012
+    /// P0012: `}` without `{`.
     UnmatchedBrace,
-    /// P0013
+    /// P0013: a token no statement begins with.
     UnexpectedToken(TokenKind),
-    /// P0014
+    /// P0014: a directive PTX does not have.
     UnknownDirective,
-    /// P0015
+    /// P0015: an instruction or label outside a function.
     InstructionOutsideFunction,
-    /// P0016
+    /// P0016: a prototype or list of targets without a label.
     MissingLabel,
-    /// P0017
+    /// P0017: a function inside a function, most likely for want of a `}`.
     NestedFunction,
-    /// P0018
+    /// P0018: `;` with nothing before it.
     EmptyStatement,
-    /// P0020
+    /// P0020: blocks or expressions nested deeper than [`MAX_NESTING`](crate::MAX_NESTING).
     NestedTooDeeply,
-    /// P0021
+    /// P0021: the errors after this one are left out.
     TooManyErrors,
 }
 

@@ -73,7 +73,7 @@
 //!
 //! # Printing
 //!
-//! [`print`] gives the canonical text, comments kept; [`Instruction::print`] that of one instruction. Printing drops
+//! [`print()`] gives the canonical text, comments kept; [`Instruction::print`] that of one instruction. Printing drops
 //! or adds no token, even in text with errors, and printing what was printed changes nothing.
 #![forbid(unsafe_code)]
 

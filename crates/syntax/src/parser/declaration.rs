@@ -127,14 +127,16 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips what was not understood of a header, but never into the body or the next item.
-    fn skip_header(&mut self) {
+    /// Skips what was not understood of a header, but never into the body or the next item. Says whether a `;`
+    /// ended it.
+    fn skip_header(&mut self) -> bool {
         use TokenKind as T;
         while !matches!(self.token.kind, T::LBrace | T::RBrace | T::Eof) && !self.at_directive() {
             if self.bump().kind == T::Semi {
-                return;
+                return true;
             }
         }
+        false
     }
 
     /// `name: .callprototype (.param .b32 _) _ (.param .b64 _);` from the keyword on.

@@ -32,6 +32,10 @@ pub(super) struct Leaf {
     has_body: bool,
     /// The last token was a prefix operator.
     after_prefix: bool,
+    /// The last tokens were `(.s64`.
+    after_open: bool,
+    /// The last tokens were `(.s64)`.
+    after_cast: bool,
     /// Brackets of each kind that are open.
     parens: u32,
     brackets: u32,
@@ -110,6 +114,8 @@ impl Leaf {
             tokens: 0,
             has_body: false,
             after_prefix: false,
+            after_open: false,
+            after_cast: false,
             parens: 0,
             brackets: 0,
             braces: 0,
@@ -160,8 +166,15 @@ impl Leaf {
             None => Gap::None,
             Some(previous) => self.gap(module, previous, token),
         };
-        let directive_name = self.kind == NodeKind::Directive && self.tokens == 1;
-        let binary = self.previous.is_some_and(|p| ends_operand(p.kind)) && !directive_name;
+        // An operator behind the name of a directive or behind a cast is a prefix.
+        let no_operand = self.kind == NodeKind::Directive && self.tokens == 1 || self.after_cast;
+        let binary = self.previous.is_some_and(|p| ends_operand(p.kind)) && !no_operand;
+        let in_cast = self.previous.is_some_and(|p| p.kind == TokenKind::Dot) && self.after_open;
+        self.after_cast = in_cast && token.kind == TokenKind::RParen;
+        self.after_open = match self.previous {
+            Some(p) if p.kind == TokenKind::LParen => token.kind == TokenKind::Dot,
+            _ => false,
+        };
         self.tokens += 1;
         self.after_prefix = !binary && is_prefix(token.kind);
         self.after_comma = token.kind == TokenKind::Comma;

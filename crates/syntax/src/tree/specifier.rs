@@ -132,7 +132,8 @@ impl<'m> Specifiers<'m> {
         self.before_ptr().find(|s| s.name() == "align")?.argument()
     }
 
-    /// The argument list of `.attribute(…)`: [`ExprKind::DotName`]s and [`ExprKind::Call`]s.
+    /// The argument list of `.attribute(…)`: [`ExprKind::DotName`](crate::ExprKind::DotName)s and
+    /// [`ExprKind::Call`](crate::ExprKind::Call)s.
     pub fn attributes(self) -> Option<Expr<'m>> {
         self.get("attribute")?.argument()
     }
