@@ -262,11 +262,16 @@ fn try_form(
             strangers.push(i);
         }
     }
-    for i in strangers {
-        blame(10, stranger(entry, instr, i));
+    for i in &strangers {
+        blame(10, stranger(entry, instr, *i));
     }
-    for (s, slot) in parsed.mods.iter().enumerate() {
-        if mods[s].is_none() && !slot.optional {
+    // A modifier that does not fit was most likely meant for the place that is empty: one fault, one message.
+    let empty = parsed.mods.iter().enumerate().filter(|(s, slot)| mods[*s].is_none() && !slot.optional);
+    let mut left_empty = 0;
+    for (n, (_, slot)) in empty.enumerate() {
+        if n < strangers.len() {
+            left_empty += 1;
+        } else {
             blame(9, Misfit::Missing { name: slot.name, members: slot.members });
         }
     }
@@ -307,6 +312,7 @@ fn try_form(
             }
         }
     }
+    cost += 9 * left_empty;
     if misfits.is_empty() {
         let form = parsed.form;
         let mut need = |index: Option<usize>, since: Since| {
