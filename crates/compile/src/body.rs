@@ -18,11 +18,15 @@ use smallvec::SmallVec;
 /// What is known about the function whose body is walked.
 pub(crate) struct Body<'m> {
     pub emit: Option<Emit>,
+    /// The functions that are being inlined, outermost first.
+    pub inlined: Vec<u32>,
+    /// How many have been, one after the other.
+    pub inlinings: u32,
     unsupported: Option<Unusable>,
     labels: u32,
-    pool: Pool<'m>,
+    pub pool: Pool<'m>,
     /// Where variables in shared and local memory are in this kernel.
-    places: FxHashMap<u32, u64>,
+    pub places: FxHashMap<u32, u64>,
     shared: u64,
     shared_align: u64,
     local: u64,
@@ -44,6 +48,8 @@ pub(crate) fn check<'m>(
 ) -> BodyResult {
     let mut body = Body {
         emit: build.then(|| Emit::new(name, c.options.profile, c.out.address_size)),
+        inlined: vec![],
+        inlinings: 0,
         unsupported: None,
         labels: 0,
         pool: Pool::default(),
@@ -86,7 +92,7 @@ pub(crate) fn check<'m>(
 
 impl<'m> Body<'m> {
     /// The statements of a function's body, which shares its scope with the parameters, or of a block in its own.
-    fn statements(&mut self, c: &mut Checker<'m>, block: Block<'m>) {
+    pub fn statements(&mut self, c: &mut Checker<'m>, block: Block<'m>) {
         // Labels are seen in all of the block, before they stand too.
         for statement in block.statements() {
             match statement {
@@ -140,6 +146,9 @@ impl<'m> Body<'m> {
                 Some(reg) => Some((reg, guard.negated)),
             },
         };
+        if instruction.opcode() == "call" {
+            return self.call(c, instruction, guard);
+        }
         let list = instruction.operands();
         let mut operands: SmallVec<[Operand<'m>; 6]> = SmallVec::new();
         for expr in list {
@@ -202,11 +211,11 @@ impl<'m> Body<'m> {
     }
 
     /// Errors were reported: no IR.
-    fn abandon(&mut self) {
+    pub fn abandon(&mut self) {
         self.emit = None;
     }
 
-    fn give_up(&mut self, c: &Checker<'m>, span: Span, what: String) {
+    pub fn give_up(&mut self, c: &Checker<'m>, span: Span, what: String) {
         self.emit = None;
         if self.unsupported.is_none() {
             self.unsupported = Some(Unusable::Unsupported { line: c.line(span), what });
@@ -248,7 +257,16 @@ impl<'m> Body<'m> {
                     fine &= self.address_fits(c, operand.span, address, space_of(m, addresses));
                     addresses += 1;
                 }
-                Kind::Variable { index, .. } => self.use_variable(c, index, operand.span),
+                Kind::Variable { index, .. } => {
+                    let var = c.variables[index as usize];
+                    if var.space == Space::Param && var.place == Place::PerKernel {
+                        let what = "the address of a function's parameter".to_string();
+                        let text = format!("{what} is not supported yet");
+                        c.report(Diagnostic::new(Code::UnsupportedFeature, text, operand.span));
+                        self.give_up(c, instruction.span(), what);
+                    }
+                    self.use_variable(c, index, operand.span);
+                }
                 Kind::Function => {
                     let what = "the address of a function".to_string();
                     let text = "addresses of functions are not supported yet";
@@ -345,7 +363,7 @@ impl<'m> Body<'m> {
     }
 
     /// Finds a place for a variable that has one per kernel.
-    fn use_variable(&mut self, c: &mut Checker<'m>, index: u32, span: Span) {
+    pub fn use_variable(&mut self, c: &mut Checker<'m>, index: u32, span: Span) {
         let var = c.variables[index as usize];
         if let Some(what) = var.unsupported {
             let d = Diagnostic::new(

@@ -11,6 +11,7 @@ use hostwarp_isa::Env;
 use hostwarp_syntax::{
     self as syntax, Declaration, Directive, DirectiveKind, Expr, LineIndex, Name, Space, Span, Statement,
 };
+use rustc_hash::FxHashMap;
 
 /// The newest PTX version known, major × 10 + minor.
 const NEWEST: u32 = 94;
@@ -50,8 +51,12 @@ const TARGETS: &[(u32, u32)] = &[
 ];
 
 /// A function or kernel of the module.
-pub(crate) struct Callable {
-    pub defined: bool,
+#[derive(Clone, Copy)]
+pub(crate) struct Callable<'m> {
+    /// Its head, and its body if it is defined.
+    pub function: syntax::Function<'m>,
+    /// Whether its definition was seen already.
+    defined: bool,
 }
 
 pub(crate) struct Checker<'m> {
@@ -61,7 +66,7 @@ pub(crate) struct Checker<'m> {
     pub env: Env,
     pub scopes: Scopes<'m>,
     pub variables: Vec<Variable<'m>>,
-    pub callables: Vec<Callable>,
+    pub callables: Vec<Callable<'m>>,
     pub sink: Sink,
     pub cache: Cache,
     pub out: Module,
@@ -74,6 +79,10 @@ pub(crate) struct Checker<'m> {
     pub missing: Option<String>,
     /// Where syntax errors begin, ascending: what contains one is not looked at twice.
     pub syntax_errors: Vec<u32>,
+    /// A function is walked again to be inlined: what is wrong with it has been said.
+    pub inlining: bool,
+    /// Variables declared in bodies that exist once, whichever way a body is reached: by the place of their name.
+    pub declared: FxHashMap<u32, u32>,
 }
 
 impl<'m> Checker<'m> {
@@ -94,10 +103,15 @@ impl<'m> Checker<'m> {
             branching: false,
             missing: None,
             syntax_errors: vec![],
+            inlining: false,
+            declared: FxHashMap::default(),
         }
     }
 
     pub fn report(&mut self, d: Diagnostic) {
+        if self.inlining && d.severity != Severity::Unsupported {
+            return;
+        }
         self.sink.push(d);
     }
 
@@ -286,7 +300,7 @@ impl<'m> Checker<'m> {
         }
     }
 
-    fn registers(&mut self, name: Name<'m>, spec: crate::layout::Spec, count: Option<Expr<'m>>) {
+    pub fn registers(&mut self, name: Name<'m>, spec: crate::layout::Spec, count: Option<Expr<'m>>) {
         let reg = Reg { declaration: self.next_declaration, index: 0, element: 0, ty: spec.ty };
         self.next_declaration += 1;
         let Some(count) = count else {
@@ -313,17 +327,16 @@ impl<'m> Checker<'m> {
         if let Some(name) = f.name() {
             self.define_function(f, name);
         }
-        self.scopes.enter();
+        let before = self.scopes.begin_function();
         let params = self.params(f);
         let Some(body) = f.body() else {
-            self.scopes.leave();
-            return;
+            return self.scopes.end_function(before);
         };
         let name = f.name().map_or("", |n| n.text);
         let limits = self.limits(f);
         let build = f.is_entry() && !self.options.check_only;
         let mut result = crate::body::check(self, body, name, build, None);
-        self.scopes.leave();
+        self.scopes.end_function(before);
         if !f.is_entry() {
             return;
         }
@@ -359,8 +372,14 @@ impl<'m> Checker<'m> {
             }
         }
         let index = self.callables.len() as u32;
-        self.callables.push(Callable { defined });
+        let definition = if defined { None } else { self.definition(name.text) };
+        self.callables.push(Callable { function: definition.unwrap_or(f), defined });
         self.define(name, Entity::Function(index));
+    }
+
+    /// The definition of a function that was only declared so far.
+    fn definition(&self, name: &str) -> Option<syntax::Function<'m>> {
+        self.syntax.functions().find(|f| f.body().is_some() && f.name().is_some_and(|n| n.text == name))
     }
 
     /// Declares the parameters; those of a kernel are laid out and returned.

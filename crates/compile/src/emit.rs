@@ -22,7 +22,9 @@ pub(crate) struct Emit {
     /// Constants that are offsets in dynamic shared memory until it is known where that begins.
     dynamic: Vec<Value>,
     /// Where `ret` goes; it ends the thread if this is nothing.
-    caller: Option<ir::Block>,
+    pub caller: Option<ir::Block>,
+    /// The instruction at hand accesses the parameter of a call, which is in local memory.
+    param_in_local: bool,
 }
 
 impl Emit {
@@ -35,6 +37,7 @@ impl Emit {
             labels: FxHashMap::default(),
             dynamic: vec![],
             caller: None,
+            param_in_local: false,
         }
     }
 
@@ -129,6 +132,9 @@ impl Emit {
             let p = self.read(reg);
             if negated { self.b.not(p) } else { p }
         });
+        self.param_in_local = false;
+        let block = self.b.current().index();
+        let first = self.b.func().blocks[block].insts.len();
         let places = m.parsed.operands.len();
         let mut args = Vec::with_capacity(places);
         let (mut selectors, mut negated, mut lens) = (vec![], vec![], vec![]);
@@ -168,6 +174,17 @@ impl Emit {
         };
         (m.room.meaning)(&mut cx)?;
         let results = cx.results;
+        if self.param_in_local {
+            let block = self.b.current().index();
+            let insts = self.b.func().blocks[block].insts.iter_mut().skip(first);
+            for inst in insts {
+                if let Op::Load(mem) | Op::Store(mem) = &mut inst.op
+                    && mem.space == ir::Space::Param
+                {
+                    mem.space = ir::Space::Local;
+                }
+            }
+        }
         for (slot, values) in results {
             let Some(operand) = operand_at(m, operands, pool, slot) else { continue };
             let targets = match operand.kind {
@@ -185,7 +202,13 @@ impl Emit {
     }
 
     /// Assigns a register where the guard holds.
-    fn write(&mut self, reg: Reg, value: Value, signed: bool, guard: Option<Value>) -> Result<(), String> {
+    pub fn write(
+        &mut self,
+        reg: Reg,
+        value: Value,
+        signed: bool,
+        guard: Option<Value>,
+    ) -> Result<(), String> {
         let var = self.register(reg);
         let value = self.fit(value, reg.ty.container(), signed)?;
         let value = match guard {
@@ -231,7 +254,7 @@ impl Emit {
     }
 
     /// The bits of a scalar operand, in the width of `want` if that is given.
-    fn scalar(
+    pub fn scalar(
         &mut self,
         frame: &Frame<'_, '_>,
         operand: &Operand<'_>,
@@ -308,6 +331,7 @@ impl Emit {
                     let narrow = self.address_size == 32;
                     return Ok(if narrow { self.b.zext(address, Elem::I32) } else { address });
                 }
+                self.param_in_local |= var.space == Space::Param && var.place == Place::PerKernel;
                 let value = self.b.iconst(Type::I32, at);
                 if var.place == Place::Dynamic {
                     self.dynamic.push(value);

@@ -207,6 +207,10 @@ impl<'m> Checker<'m> {
     /// Declares a variable outside of registers, in the module or in a body.
     pub fn variable(&mut self, spec: Spec, variable: syntax::Variable<'m>, in_body: bool) {
         let Some(name) = variable.name() else { return };
+        if let Some(index) = self.declared.get(&name.span.start) {
+            let entity = crate::scope::Entity::Variable(*index);
+            return self.define(name, entity);
+        }
         let Some((mut var, mut dims)) = self.measure(spec, variable) else {
             return self.broken(name);
         };
@@ -249,8 +253,8 @@ impl<'m> Checker<'m> {
         }
         var.place = match spec.space {
             Space::Shared if external && dims.first() == Some(&0) => Place::Dynamic,
-            Space::Shared | Space::Local => Place::PerKernel,
-            Space::Param => Place::At(0),
+            // Parameters of calls are in the caller's local memory.
+            Space::Shared | Space::Local | Space::Param => Place::PerKernel,
             _ if external => Place::Elsewhere,
             _ => Place::At(0),
         };
@@ -263,6 +267,9 @@ impl<'m> Checker<'m> {
         }
         let index = self.variables.len() as u32;
         self.variables.push(var);
+        if in_body && !matches!(spec.space, Space::Local | Space::Param) {
+            self.declared.insert(name.span.start, index);
+        }
         self.define(name, crate::scope::Entity::Variable(index));
     }
 

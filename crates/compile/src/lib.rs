@@ -22,6 +22,7 @@
 
 mod body;
 mod cache;
+mod call;
 mod check;
 mod diagnostic;
 mod emit;

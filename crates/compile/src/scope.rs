@@ -60,9 +60,9 @@ struct Range {
     depth: u32,
 }
 
-/// The names seen at one place. Inner blocks hide outer names and give them back when they end.
+/// The names of the module, or those within one function. Inner blocks hide outer names and give them back when they end.
 #[derive(Default)]
-pub(crate) struct Scopes<'m> {
+pub(crate) struct Table<'m> {
     names: FxHashMap<&'m str, Binding>,
     /// `%r<100>`, by prefix, outermost first: a shorter range hides only the registers it has.
     ranges: FxHashMap<&'m str, Vec<Range>>,
@@ -75,12 +75,12 @@ enum Hidden<'m> {
     Range(&'m str),
 }
 
-impl<'m> Scopes<'m> {
-    pub fn enter(&mut self) {
+impl<'m> Table<'m> {
+    fn enter(&mut self) {
         self.marks.push(self.hidden.len());
     }
 
-    pub fn leave(&mut self) {
+    fn leave(&mut self) {
         let mark = self.marks.pop().unwrap_or(0);
         for hidden in self.hidden.drain(mark..).rev() {
             match hidden {
@@ -96,7 +96,7 @@ impl<'m> Scopes<'m> {
     }
 
     /// Defines a name in the innermost scope, or says what has it already.
-    pub fn define(&mut self, name: &'m str, entity: Entity, span: Span) -> Result<(), Binding> {
+    fn define(&mut self, name: &'m str, entity: Entity, span: Span) -> Result<(), Binding> {
         let depth = self.depth();
         if let Some(old) = self.lookup(name).filter(|b| b.depth == depth) {
             return Err(old);
@@ -107,14 +107,14 @@ impl<'m> Scopes<'m> {
     }
 
     /// Gives a name another meaning where it was defined.
-    pub fn redefine(&mut self, name: &'m str, entity: Entity) {
+    fn redefine(&mut self, name: &'m str, entity: Entity) {
         if let Some(binding) = self.names.get_mut(name) {
             binding.entity = entity;
         }
     }
 
     /// Defines `prefix0` … `prefix<count - 1>`.
-    pub fn define_range(
+    fn define_range(
         &mut self,
         prefix: &'m str,
         reg: Reg,
@@ -133,7 +133,7 @@ impl<'m> Scopes<'m> {
     }
 
     /// The innermost meaning of a name.
-    pub fn lookup(&self, name: &str) -> Option<Binding> {
+    fn lookup(&self, name: &str) -> Option<Binding> {
         let range = self.in_range(name);
         match (self.names.get(name), range) {
             (Some(name), Some(range)) if range.depth > name.depth => Some(range),
@@ -151,20 +151,99 @@ impl<'m> Scopes<'m> {
     }
 
     /// Every name seen here; ranges as `prefix<count>`.
-    pub fn names(&self) -> impl Iterator<Item = &'m str> + '_ {
+    fn names(&self) -> impl Iterator<Item = &'m str> + '_ {
         self.names.keys().copied()
     }
 
     /// The range a name would be in if it had more registers.
-    pub fn range_of(&self, name: &str) -> Option<(u32, Span)> {
+    fn range_of(&self, name: &str) -> Option<(u32, Span)> {
         let (prefix, _) = split_number(name)?;
         let range = self.ranges.get(prefix)?.last()?;
         Some((range.count, range.span))
     }
 
     /// The prefixes of all ranges.
-    pub fn prefixes(&self) -> impl Iterator<Item = &'m str> + '_ {
+    fn prefixes(&self) -> impl Iterator<Item = &'m str> + '_ {
         self.ranges.iter().filter(|(_, ranges)| !ranges.is_empty()).map(|(prefix, _)| *prefix)
+    }
+}
+
+/// The names seen at one place: those of the module, hidden by those of the function.
+#[derive(Default)]
+pub(crate) struct Scopes<'m> {
+    module: Table<'m>,
+    function: Option<Table<'m>>,
+}
+
+impl<'m> Scopes<'m> {
+    fn innermost(&mut self) -> &mut Table<'m> {
+        self.function.as_mut().unwrap_or(&mut self.module)
+    }
+
+    fn tables(&self) -> impl Iterator<Item = &Table<'m>> {
+        self.function.iter().chain(std::iter::once(&self.module))
+    }
+
+    /// Begins a function: of the names seen so far only those of the module remain. Gives what [`Self::end_function`] takes.
+    pub fn begin_function(&mut self) -> Option<Table<'m>> {
+        self.function.replace(Table::default())
+    }
+
+    /// Ends a function and goes back to where it was begun.
+    pub fn end_function(&mut self, before: Option<Table<'m>>) {
+        self.function = before;
+    }
+
+    /// Begins a block.
+    pub fn enter(&mut self) {
+        self.innermost().enter();
+    }
+
+    /// Ends a block.
+    pub fn leave(&mut self) {
+        self.innermost().leave();
+    }
+
+    /// Defines a name in the innermost scope, or says what has it already.
+    pub fn define(&mut self, name: &'m str, entity: Entity, span: Span) -> Result<(), Binding> {
+        self.innermost().define(name, entity, span)
+    }
+
+    /// Gives a name another meaning where it was defined.
+    pub fn redefine(&mut self, name: &'m str, entity: Entity) {
+        self.innermost().redefine(name, entity);
+    }
+
+    /// Defines `prefix0` … `prefix<count - 1>`.
+    pub fn define_range(
+        &mut self,
+        prefix: &'m str,
+        reg: Reg,
+        elements: u8,
+        count: u32,
+        span: Span,
+    ) -> Result<(), Span> {
+        self.innermost().define_range(prefix, reg, elements, count, span)
+    }
+
+    /// The innermost meaning of a name.
+    pub fn lookup(&self, name: &str) -> Option<Binding> {
+        self.tables().find_map(|t| t.lookup(name))
+    }
+
+    /// Every single name seen here.
+    pub fn names(&self) -> impl Iterator<Item = &'m str> + '_ {
+        self.tables().flat_map(Table::names)
+    }
+
+    /// The range a name would be in if it had more registers.
+    pub fn range_of(&self, name: &str) -> Option<(u32, Span)> {
+        self.tables().find_map(|t| t.range_of(name))
+    }
+
+    /// The prefixes of all ranges.
+    pub fn prefixes(&self) -> impl Iterator<Item = &'m str> + '_ {
+        self.tables().flat_map(Table::prefixes)
     }
 }
 

@@ -50,3 +50,61 @@ fn examples() {
     }
     assert!(count > 5);
 }
+
+const HEAD: &str = ".version 8.8\n.target sm_90\n.address_size 64\n";
+
+#[test]
+fn calls_are_inlined() {
+    let f = functions(&format!(
+        "{HEAD}.func (.reg .u32 y) twice(.reg .u32 x) {{\n .reg .pred %p; setp.eq.u32 %p, x, 0; @%p ret; add.u32 y, x, x; ret; }}\n\
+         .func (.param .b32 out) later(.param .b32 in, .param .align 8 .b8 pair[8]);\n\
+         .entry k(.param .u64 p) {{\n .reg .b32 %r<4>; .reg .b64 %rd<2>; .reg .pred %p1;\n ld.param.u64 %rd1, [p];\n\
+         ld.global.u32 %r1, [%rd1];\n call (%r2), twice, (%r1);\n @%p1 call (%r2), twice, (5);\n\
+         {{ .param .b32 a; .param .align 8 .b8 b[8]; .param .b32 c;\n st.param.b32 [a], %r2; st.param.v2.b32 [b], {{%r1, %r2}};\n\
+         call.uni (c), later, (a, b);\n ld.param.b32 %r3, [c]; }}\n st.global.u32 [%rd1], %r3;\n ret; }}\n\
+         .func (.param .b32 out) later(.param .b32 in, .param .align 8 .b8 pair[8]) {{\n .reg .b32 %a, %b; .shared .u32 s;\n\
+         ld.param.u32 %a, [in]; ld.param.u32 %b, [pair+4]; add.u32 %a, %a, %b;\n call (%a), twice, (%a);\n\
+         st.shared.u32 [s], %a; st.param.b32 [out], %a; ret; }}\n"
+    ))
+    .remove(0);
+    let text = f.to_string();
+    assert!(!text.contains("store.param"), "{text}");
+    assert_eq!(text.matches("load.param").count(), 1, "{text}");
+    assert_eq!(f.info.shared_bytes, 4);
+    assert_eq!(f.info.local_bytes, 32);
+}
+
+#[test]
+fn a_kernel_that_cannot_be_used_leaves_the_others() {
+    let source = format!(
+        "{HEAD}.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n.func again() {{ call again; ret; }}\n\
+         .entry a() {{ .reg .b32 %r1; .param .b64 f; .param .b32 r; call (r), vprintf, (f, f); ret; }}\n\
+         .entry b() {{ call again; ret; }}\n.entry c() {{ .reg .b32 %r1; wmma.foo %r1; ret; }}\n.entry d() {{ ret; }}\n"
+    );
+    let output = compile(&hostwarp_syntax::parse(&source), &Options::default());
+    assert!(!output.has_errors());
+    let lines: Vec<Result<(), u32>> = output
+        .module
+        .kernels
+        .iter()
+        .map(|k| match &k.function {
+            Ok(_) => Ok(()),
+            Err(hostwarp_compile::Unusable::Unsupported { line, .. }) => Err(*line),
+            Err(other) => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(lines, [Err(6), Err(5), Err(8), Ok(())]);
+}
+
+#[test]
+fn guards_and_widths() {
+    let f = kernel(
+        "ld.param.u64 %rd1, [out]; ld.global.s8 %r1, [%rd1]; ld.global.u8 %r2, [%rd1+1]; @%p1 ld.global.u32 %r3, [%rd1+4];\n\
+         @!%p1 add.u32 %r3, %r3, 0x1ffffffff; mov.f32 %f1, 0.1; add.f32 %f1, %f1, 0d3ff0000000000000; st.global.u8 [%rd1], %r3;\n\
+         setp.lt.u32 %p1|%p2, %r1, %r2; and.pred %p1, %p2, !%p3; mov.b32 {%h1, _}, %r1; @%p1 bra L; exit; L: st.global.f32 [%rd1], %f1;",
+    );
+    let text = f.to_string();
+    for part in ["sext", "zext", "0x3dcccccd", "0x3f800000", "0xffffffff", "select"] {
+        assert!(text.contains(part), "no {part} in\n{text}");
+    }
+}

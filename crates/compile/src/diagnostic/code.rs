@@ -82,6 +82,7 @@ codes! {
     BrokenRule "E0040" "a combination the instruction forbids",
     SpaceMismatch "E0041" "a variable of another state space",
     BadAddress "E0042" "an address that is not one",
+    BadCall "E0043" "a call that does not fit the function",
 
     Undocumented "W0001" "accepted by ptxas, but not in the manual",
     RepeatedModifier "W0002" "a modifier written twice, without effect",

@@ -333,6 +333,18 @@ impl Code {
                 Body("ld.global.u32 %r1, [%f1];"),
                 Body("ld.global.u32 %r1, [%rd1+4];"),
             ),
+            BadCall => page(
+                "A call names a function (not a kernel) that is declared before it and hands over as many values as the function has \
+                 parameters, each of the same size: registers or constants, or variables in `.param`.",
+                Module(
+                    ".func (.reg .u32 y) twice(.reg .u32 x) {\n    add.u32 y, x, x;\n    ret;\n}\n.visible .entry k() {\n    .reg .u32 %r1;\n    \
+                     call (%r1), twice;\n    ret;\n}",
+                ),
+                Module(
+                    ".func (.reg .u32 y) twice(.reg .u32 x) {\n    add.u32 y, x, x;\n    ret;\n}\n.visible .entry k() {\n    .reg .u32 %r1;\n    \
+                     call (%r1), twice, (%r1);\n    ret;\n}",
+                ),
+            ),
 
             Undocumented => page(
                 "The manual does not have this form, ptxas accepts it all the same, and so does Hostwarp. What it does was recorded on \
