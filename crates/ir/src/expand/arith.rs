@@ -13,15 +13,18 @@ pub(super) enum Arith {
 }
 
 impl Arith {
-    /// The primitive op.
+    /// As an op without ftz.
+    pub fn op(self, round: Round) -> Op {
+        match self {
+            Arith::Bin(op) => Op::Float { op, round, ftz: false },
+            Arith::Fma => Op::Fma { round, ftz: false },
+            Arith::Sqrt => Op::Sqrt { round, ftz: false },
+        }
+    }
+
+    /// The primitive op on f32 or f64.
     pub fn nearest(self, e: &mut Emit, args: &[Value]) -> Value {
-        let (round, ftz) = (Round::Nearest, false);
-        let op = match self {
-            Arith::Bin(op) => Op::Float { op, round, ftz },
-            Arith::Fma => Op::Fma { round, ftz },
-            Arith::Sqrt => Op::Sqrt { round, ftz },
-        };
-        e.op(op, args, e.ty(args[0]))
+        e.op(self.op(Round::Nearest), args, e.ty(args[0]))
     }
 }
 
@@ -36,51 +39,64 @@ pub(super) fn arith(e: &mut Emit, op: Arith, args: &[Value], round: Round, ftz: 
             })
             .collect()
     };
+    // What is flushed is decided on the value before it is rounded.
+    let flush = |e: &mut Emit, x: Value| if ftz { flush::unrounded(e, x, elem, round) } else { x };
     let r = match (elem, round) {
         (Elem::F64, _) => {
             let args = operands(e, |_, v| v);
-            double::arith(e, op, &args, round)
+            let r = double::arith(e, op, &args, round);
+            // No instruction has this; what is subnormal once rounded is flushed.
+            if ftz { e.op(Op::Ftz, &[r], e.ty(r)) } else { r }
         }
         (Elem::F32, Round::Nearest) => {
             let args = operands(e, |_, v| v);
-            op.nearest(e, &args)
+            let r = op.nearest(e, &args);
+            if ftz { flush::nearest_single(e, op, &args, r) } else { r }
         }
         (Elem::F16, Round::Nearest) if op == Arith::Fma => {
             let args = operands(e, round::to_f32);
-            fma_f16(e, &args)
+            let x = fma_f16(e, &args);
+            let x = flush(e, x);
+            round::from_f32(e, x, elem, round)
         }
         (Elem::BF16, Round::Nearest) if op == Arith::Fma => {
             let args = operands(e, round::to_f64);
-            fma_bf16(e, &args)
+            let x = fma_bf16(e, &args);
+            let x = flush(e, x);
+            round::from_f64(e, x, elem, round)
         }
         // Rounding twice, to 24 bits and then to p, is harmless for + − × ÷ √ of p-bit numbers if 24 ≥ 2p + 2 (Figueroa, "When
         // is double rounding innocuous?", 1995): 11 and 8 bits qualify. Nor does it hurt where the result is subnormal: sums are
         // exact there, products have at most 2p bits, and a quotient is never as near a midpoint as f32 could miss.
         (_, Round::Nearest) => {
             let args = operands(e, round::to_f32);
-            let r = op.nearest(e, &args);
-            round::from_f32(e, r, elem, Round::Nearest)
+            let x = op.nearest(e, &args);
+            let x = flush(e, x);
+            round::from_f32(e, x, elem, round)
         }
         _ => {
             let args = operands(e, round::to_f64);
             let x = exact::arith(e, op, &args, round);
+            let x = flush(e, x);
             round::from_f64(e, x, elem, round)
         }
     };
-    if ftz { flush::result(e, r) } else { r }
+    if ftz {
+        e.flushed.insert(r);
+    }
+    r
 }
 
-/// f16 fma in f32. The product is exact (22 bits, 2^-48 and above), so is the error of the sum; rounded to odd at 24 bits, the sum
-/// rounds to the 11 bits of f16 as the exact value would. (f64 needs no error term here, but half as many lanes fit a vector,
+/// f16 fma in f32, to be rounded. The product is exact (22 bits, 2^-48 and above), so is the error of the sum; rounded to odd at 24
+/// bits, the sum rounds to the 11 bits of f16 as the exact value would. (f64 needs no error term here, but half as many lanes fit a vector,
 /// which costs half as much again.)
 fn fma_f16(e: &mut Emit, args: &[Value]) -> Value {
     let p = e.fmul(args[0], args[1]);
     let (s, missing) = exact::two_sum(e, p, args[2]);
-    let odd = exact::round_to_odd(e, s, missing);
-    e.fcvt(odd, Elem::F16)
+    exact::round_to_odd(e, s, missing)
 }
 
-/// bf16 fma. Here c may lie far below a product that is a midpoint of bf16, so the error of the sum counts. Dekker's FastTwoSum
+/// bf16 fma in f64, to be rounded. Here c may lie far below a product that is a midpoint of bf16, so the error of the sum counts. Dekker's FastTwoSum
 /// gives it exactly where |a·b| ≥ |c|. Elsewhere the sum is exact, and then the error comes out 0, or next to c, a number of bf16,
 /// and then its last bit does not matter.
 fn fma_bf16(e: &mut Emit, args: &[Value]) -> Value {
@@ -88,8 +104,7 @@ fn fma_bf16(e: &mut Emit, args: &[Value]) -> Value {
     let s = e.fadd(p, args[2]);
     let c_part = e.fsub(s, p);
     let missing = e.fsub(args[2], c_part);
-    let odd = exact::round_to_odd(e, s, missing);
-    round::from_f64(e, odd, Elem::BF16, Round::Nearest)
+    exact::round_to_odd(e, s, missing)
 }
 
 /// `FMin` and `FMax`: exact in f32 for the 16-bit formats; f64 gets its NaN.

@@ -32,7 +32,7 @@ pub(super) fn round_to_integral(e: &mut Emit, v: Value, rounding: Round) -> Valu
         _ => e.op(Op::FRound(rounding), &[wide], e.ty(wide)),
     };
     match elem {
-        Elem::F64 => double::with_nan(e, r, &[v]),
+        Elem::F64 => double::with_nan(e, Op::FRound(rounding), r, &[v]),
         // No fraction is left above 2^p, so what is rounded lies below it, and integers up to there are exact.
         _ => round::narrow_exactly(e, r, elem),
     }

@@ -4,25 +4,38 @@ use super::arith::Arith;
 use super::emit::Emit;
 use super::{exact, soft};
 use crate::*;
+use smallvec::{SmallVec, smallvec};
 
 /// An invalid operation gives this NaN.
 const INVALID: u64 = 0xfff8_0000_0000_0000;
 const QUIET: u64 = 1 << 51;
 
-/// **The** rule which NaN an f64 operation on these operands (bits) gives, if it gives one: the first NaN among the operands, made
-/// quiet; the default one if there is none.
-pub fn nan64(args: &[u64]) -> u64 {
-    args.iter().copied().find(|a| f64::from_bits(*a).is_nan()).unwrap_or(INVALID) | QUIET
+/// **The** rule which NaN an f64 op on these operands (bits) gives, if it gives one, as recorded on an H200: the first NaN in
+/// the [order of precedence](precedence) of the op, made quiet; the default one if no operand is NaN.
+pub fn nan64(op: Op, args: &[u64]) -> u64 {
+    let first = precedence(op, args).into_iter().find(|a| f64::from_bits(*a).is_nan());
+    first.unwrap_or(INVALID) | QUIET
 }
 
-/// `r`, with the NaN [`nan64`] chooses where it is one.
-pub(super) fn with_nan(e: &mut Emit, r: Value, args: &[Value]) -> Value {
+/// The operands in the order in which a NaN among them wins: the second before the first, for a·b + c b, c, a. A quotient is
+/// made of other instructions, and there the dividend wins.
+fn precedence<T: Copy>(op: Op, args: &[T]) -> SmallVec<[T; 3]> {
+    match (op, args) {
+        (Op::Float { op: FBin::Div, .. }, _) => SmallVec::from_slice(args),
+        (_, &[a, b, c]) => smallvec![b, c, a],
+        (_, &[a, b]) => smallvec![b, a],
+        _ => SmallVec::from_slice(args),
+    }
+}
+
+/// `r`, the result of `op`, with the NaN [`nan64`] chooses where it is one.
+pub(super) fn with_nan(e: &mut Emit, op: Op, r: Value, args: &[Value]) -> Value {
     let is_nan = e.is_nan(r);
     let mut nan = e.bits(e.ty(r), INVALID);
-    for a in args.iter().rev() {
-        if !e.numbers.contains(a) {
-            let a_is_nan = e.is_nan(*a);
-            nan = e.select(a_is_nan, *a, nan);
+    for a in precedence(op, args).into_iter().rev() {
+        if !e.numbers.contains(&a) {
+            let a_is_nan = e.is_nan(a);
+            nan = e.select(a_is_nan, a, nan);
         }
     }
     let bits = e.bits_of(nan);
@@ -31,10 +44,10 @@ pub(super) fn with_nan(e: &mut Emit, r: Value, args: &[Value]) -> Value {
     e.select(is_nan, nan, r)
 }
 
-/// `FMin` and `FMax`. Where both are NaN the second one, made quiet, comes out (read off the code NVIDIA's assembler emits).
+/// `FMin` and `FMax`.
 pub(super) fn min_max(e: &mut Emit, op: Op, a: Value, b: Value) -> Value {
     let r = e.op(op, &[a, b], e.ty(a));
-    with_nan(e, r, &[b, a])
+    with_nan(e, op, r, &[a, b])
 }
 
 /// Arithmetic on f64 with any rounding.
@@ -76,7 +89,7 @@ pub(super) fn arith(e: &mut Emit, op: Arith, args: &[Value], round: Round) -> Va
         (Arith::Sqrt, &[a]) => sqrt(e, a, round),
         _ => unreachable!("the verifier counts arguments"),
     };
-    with_nan(e, r, args)
+    with_nan(e, op.op(round), r, args)
 }
 
 /// `s` is a nearest f64 of s + t, where t has the sign of what is missing (0 or NaN: nothing). Gives the one `round` asks for. The

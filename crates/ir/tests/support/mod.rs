@@ -158,6 +158,35 @@ pub fn operands(elem: Elem, arity: usize, n: usize, seed: u64) -> Vec<Vec<u64>> 
     columns
 }
 
+/// Operands whose product (their sum with c) or quotient lies around the smallest normal number, where ftz has to decide.
+pub fn tiny_operands(elem: Elem, n: usize, seed: u64) -> Vec<Vec<u64>> {
+    let fraction = fraction_bits(elem);
+    let (min, sign, bias) = (1u64 << fraction, 1u64 << (elem.bits() - 1), elem.mask() >> 2 >> fraction);
+    let mut r = Random::new(seed);
+    let mut columns = vec![vec![]; 3];
+    for _ in 0..n {
+        let significand = r.bits() & (min - 1);
+        // min / a, or min · a, give or take a few units.
+        let a = (1 + bias / 8 + r.below(bias / 2)) << fraction | significand;
+        let divides = r.below(3) == 0;
+        let b = match divides {
+            true => oracle::binary(elem, FBin::Div, Round::Nearest, a, min),
+            false => oracle::binary(elem, FBin::Div, Round::Nearest, min, a),
+        };
+        let b = b.wrapping_add(r.below(5)).wrapping_sub(2) & (sign - 1);
+        let (sa, sb) = (r.below(2) * sign, r.below(2) * sign);
+        let (a, c) = match r.below(2) {
+            0 => (a, r.below(2) * sign),
+            // Twice the product less about one of it.
+            _ => (a + min, (min + r.below(4)) | sa ^ sb ^ sign),
+        };
+        for (column, x) in columns.iter_mut().zip([a | sa, b | sb, c]) {
+            column.push(x);
+        }
+    }
+    columns
+}
+
 /// Runs `op` through its expansion. 16-bit formats go as pairs, the others one by one.
 pub fn run(op: Op, args: &[Elem], result: Elem, columns: &[Vec<u64>], caps: Caps) -> Vec<u64> {
     let count = if args.iter().chain([&result]).any(|e| e.bits() == 16) { 2 } else { 1 };
