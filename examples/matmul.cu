@@ -1,4 +1,4 @@
-// c = a · b for square matrices of n × n floats, n a multiple of 16: each block computes a tile of 16 × 16 through shared memory.
+// c = a b for square matrices of n x n floats, n a multiple of 16: each block computes a tile of 16 x 16 through shared memory.
 //
 // matmul.ptx is what nvcc makes of it:
 //   nvcc --ptx -arch=sm_75 -o matmul.ptx matmul.cu

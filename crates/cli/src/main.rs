@@ -1,2 +1,133 @@
-//! The `hostwarp` command.
-fn main() {}
+//! The `hostwarp` command: runs, checks and explains PTX.
+//!
+//! One file per command in `commands/`; what they share lies beside this file. A command returns what it has to say and a
+//! [`Failure`] if it did not work out; only this file prints errors and exits.
+#![forbid(unsafe_code)]
+
+mod commands;
+mod failure;
+mod input;
+mod npy;
+mod number;
+mod output;
+mod show;
+mod value;
+
+use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
+use commands::Command;
+use failure::{Exit, Failure};
+use std::panic;
+use std::sync::Once;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   it worked
+  1   the input is wrong: the PTX, a file, or `fmt --check` found something
+  2   the command line is wrong
+  3   the launch is wrong: arguments, sizes, memory
+  4   the kernel faulted: a bad address, a deadlock, a trap, a limit
+  5   PTX that Hostwarp does not do yet
+  70  a bug in Hostwarp
+
+`hostwarp help COMMAND` has examples.";
+
+/// Run NVIDIA PTX on any CPU with the bits a GPU would give.
+#[derive(Parser, Debug)]
+#[command(name = "hostwarp", version, propagate_version = true, after_help = EXIT_CODES)]
+struct Cli {
+    /// Colours in the output; auto: on a terminal, unless NO_COLOR is set.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Everywhere")]
+    color: Colour,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Copy, ValueEnum, Debug)]
+enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+fn main() {
+    report_panics();
+    let exit = match panic::catch_unwind(run) {
+        Ok(code) => code,
+        Err(_) => Exit::Bug as i32,
+    };
+    std::process::exit(exit);
+}
+
+fn run() -> i32 {
+    let mut command = Cli::command();
+    if let Some(choice) = colour_on_command_line() {
+        command = command.color(choice);
+    }
+    let cli = match command.try_get_matches().and_then(|m| Cli::from_arg_matches(&m)) {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version are no errors; a closed pipe is nobody's concern here.
+            let _ = e.print();
+            return e.exit_code();
+        }
+    };
+    match cli.color {
+        Colour::Auto => {}
+        Colour::Always => anstream::ColorChoice::Always.write_global(),
+        Colour::Never => anstream::ColorChoice::Never.write_global(),
+    }
+    let json = cli.command.json();
+    match cli.command.run() {
+        Ok(()) => 0,
+        Err(Failure::Quiet(exit)) => exit as i32,
+        Err(Failure::Pipe) => 0,
+        Err(Failure::Said { exit, text, rendered }) => {
+            if json {
+                let value = serde_json::json!({ "error": { "kind": exit.name(), "message": text } });
+                let _ = output::print(&format!("{value:#}\n"));
+            } else if rendered {
+                output::complain_raw(&text);
+            } else {
+                output::complain(&text);
+            }
+            exit as i32
+        }
+    }
+}
+
+/// Help is printed while the command line is read: its colour has to be known before.
+fn colour_on_command_line() -> Option<clap::ColorChoice> {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let value = arguments.iter().enumerate().find_map(|(i, a)| match a.to_str()? {
+        "--color" => arguments.get(i + 1)?.to_str(),
+        a => a.strip_prefix("--color="),
+    })?;
+    clap::ColorChoice::from_str(value, true).ok()
+}
+
+/// A panic is our fault, never the user's, and says so. Only the first is shown: others follow from it.
+fn report_panics() {
+    static FIRST: Once = Once::new();
+    panic::set_hook(Box::new(|info| {
+        FIRST.call_once(|| {
+            let what = info.payload_as_str().unwrap_or("no message");
+            let place = info.location().map(|l| format!(" at {}:{}", l.file(), l.line())).unwrap_or_default();
+            output::complain(&format!(
+                "this is a bug in Hostwarp, not in your kernel\n  {what}{place}\n  hostwarp {} on {}-{}\n\
+                 Please report it with the command and the files it used.",
+                env!("CARGO_PKG_VERSION"),
+                std::env::consts::ARCH,
+                std::env::consts::OS,
+            ));
+        });
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,520 @@
+//! `hostwarp run`: launches a kernel on arguments from the command line.
+
+use crate::failure::Failure;
+use crate::show::{self, Summary};
+use crate::value::{self, Data, Value};
+use crate::{input, number, output};
+use hostwarp::compile::{Param, Severity};
+use hostwarp::isa::Ty;
+use hostwarp::{Arg, Buffer, Device, Emit, Engine, Kernel, LaunchBuilder, Module, Options, Profile, Report};
+use serde_json::json;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const EXAMPLES: &str = "\
+Examples:
+  hostwarp run saxpy.ptx --grid 4 --block 256 n=1024 a=2.5 x=f32[1024]:iota y=f32[1024]=1
+  hostwarp run image.ptx --grid 64,64 --block 16,16 in=@photo.npy out=u8[1024,1024] --out out=result.npy
+  hostwarp run k.ptx --entry second --shared 4096 sym:table=f32[256]:rand=1 0=u32[64]
+  hostwarp run k.ptx --emit llvm --block 128
+
+A parameter that is missing is an error that shows the signature. Compilers number parameters (k_param_0); give them by
+position: 0=… 1=…. `sym:NAME=VALUE` sets a .global or .const variable before the launch.
+Quote values with brackets in shells that expand them, and those with an `&`.";
+
+/// Run a kernel.
+#[derive(clap::Args, Debug)]
+#[command(after_help = format!("{}\n\n{EXAMPLES}", value::HELP))]
+pub struct Run {
+    /// The PTX file; `-` reads stdin.
+    file: PathBuf,
+    /// Arguments by parameter name or position.
+    #[arg(value_name = "NAME=VALUE")]
+    arguments: Vec<String>,
+    /// The kernel; not needed if the file has only one.
+    #[arg(long, value_name = "NAME")]
+    entry: Option<String>,
+    /// CTAs along x, y and z.
+    #[arg(long, value_name = "X[,Y[,Z]]", default_value = "1", value_parser = dims)]
+    grid: Dims,
+    /// Threads of a CTA along x, y and z [default: what .reqntid says, or 1].
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dims)]
+    block: Option<Dims>,
+    /// Dynamic shared memory of a CTA.
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    shared: u32,
+    /// What runs it; all give the same bits.
+    #[arg(long, default_value = "auto")]
+    engine: EngineArg,
+    /// Lanes in one vector of the jit: 8, 16 or 32.
+    #[arg(long, value_name = "LANES")]
+    width: Option<u32>,
+    /// Whose bits: the manual's or an H200's.
+    #[arg(long, default_value = "isa")]
+    profile: ProfileArg,
+    /// Threads of the host [default: all cores].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Stop after about so many instructions, counted once per warp.
+    #[arg(long, value_name = "N")]
+    fuel: Option<u64>,
+    /// Stop after so many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Write a buffer or variable to a file afterwards: .npy by extension, otherwise raw bytes.
+    #[arg(long = "out", value_name = "NAME=FILE")]
+    outs: Vec<String>,
+    /// Show the kernel on its way instead of running it.
+    #[arg(long, value_name = "STAGE")]
+    emit: Option<EmitArg>,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `X[,Y[,Z]]`
+#[derive(Clone, Copy, Debug)]
+struct Dims([u32; 3]);
+
+fn dims(text: &str) -> Result<Dims, String> {
+    let parts: Vec<_> = text.split([',', 'x']).collect();
+    if parts.len() > 3 {
+        return Err("at most three numbers".into());
+    }
+    let mut out = [1; 3];
+    for (to, part) in out.iter_mut().zip(parts) {
+        *to = part.trim().parse().map_err(|_| format!("`{part}` is no number from 1 on"))?;
+    }
+    Ok(Dims(out))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let s: f64 = text.trim_end_matches('s').parse().map_err(|_| "not a number of seconds".to_string())?;
+    Duration::try_from_secs_f64(s).map_err(|e| e.to_string())
+}
+
+/// An engine on the command line.
+#[derive(Clone, Copy, clap::ValueEnum, Debug)]
+pub enum EngineArg {
+    Auto,
+    Interp,
+    Jit,
+}
+
+impl From<EngineArg> for Engine {
+    fn from(e: EngineArg) -> Engine {
+        match e {
+            EngineArg::Auto => Engine::Auto,
+            EngineArg::Interp => Engine::Interp,
+            EngineArg::Jit => Engine::Jit,
+        }
+    }
+}
+
+#[derive(Clone, Copy, clap::ValueEnum, Debug)]
+enum ProfileArg {
+    Isa,
+    #[value(name = "sm_90")]
+    Sm90,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum, Debug)]
+enum EmitArg {
+    Ir,
+    Plan,
+    Llvm,
+}
+
+/// A buffer made for an argument.
+struct Made {
+    name: String,
+    ty: Ty,
+    shape: Vec<usize>,
+    buffer: Buffer<u8>,
+}
+
+impl Made {
+    fn data(&self) -> Result<Data, Failure> {
+        Ok(Data { ty: self.ty, shape: self.shape.clone(), bytes: self.buffer.to_vec()? })
+    }
+}
+
+impl Run {
+    pub fn run(self) -> Result<(), Failure> {
+        let arguments: Vec<(String, Value)> =
+            self.arguments.iter().map(|a| value::split(a)).collect::<Result<_, _>>().map_err(|e| {
+                Failure::usage(format!("{e}\n`hostwarp help run` shows how values are written"))
+            })?;
+        let outs: Vec<(&str, &Path)> = self
+            .outs
+            .iter()
+            .map(|o| o.split_once('=').filter(|(n, f)| !n.is_empty() && !f.is_empty()))
+            .map(|o| o.map(|(n, f)| (n, Path::new(f))))
+            .collect::<Option<_>>()
+            .ok_or_else(|| Failure::usage("--out takes NAME=FILE"))?;
+
+        let source = input::read(&self.file)?;
+        let device = match self.threads {
+            Some(n) => Device::builder().threads(n.into()).build()?,
+            None => Device::new()?,
+        };
+        let profile = match self.profile {
+            ProfileArg::Isa => Profile::Isa,
+            ProfileArg::Sm90 => Profile::Sm90,
+        };
+        let module = device.load_with(&source.name, &source.bytes, Options { profile })?;
+        if !self.json {
+            warnings(&module, &source);
+        }
+        let kernel = self.kernel(&module)?;
+        let mut launch = kernel.launch().grid(self.grid.0).shared(self.shared).engine(self.engine.into());
+        if let Some(Dims(block)) = self.block {
+            launch = launch.block(block);
+        }
+        if let Some(width) = self.width {
+            launch = launch.width(width);
+        }
+        if let Some(fuel) = self.fuel {
+            launch = launch.fuel(fuel);
+        }
+        if let Some(timeout) = self.timeout {
+            launch = launch.timeout(timeout);
+        }
+        if let Some(stage) = self.emit {
+            let text = launch.emit(match stage {
+                EmitArg::Ir => Emit::Ir,
+                EmitArg::Plan => Emit::Plan,
+                EmitArg::Llvm => Emit::Llvm,
+            });
+            return Ok(output::print(&format!("{}\n", text.map_err(|e| explain(e, &source))?.trim_end()))?);
+        }
+
+        let (symbols, params): (Vec<_>, Vec<_>) =
+            arguments.into_iter().partition(|(n, _)| n.starts_with("sym:"));
+        let (made, args) = params_of(&device, &kernel, params)?;
+        for (name, arg) in args {
+            launch = launch.arg_named(&name, arg);
+        }
+        for (name, value) in symbols {
+            set_symbol(&module, &name["sym:".len()..], value, &made)?;
+        }
+        check_outs(&outs, &kernel, &module, &made)?;
+        let report = run_with_progress(launch, self.json).map_err(|e| explain(e, &source))?;
+
+        let buffers: Vec<(String, Data)> =
+            made.iter().map(|m| Ok((m.name.clone(), m.data()?))).collect::<Result<_, Failure>>()?;
+        for (name, path) in outs {
+            find_out(name, &kernel, &module, &buffers)?.write(path).map_err(Failure::input)?;
+        }
+        self.tell(&kernel, &report, &buffers)
+    }
+
+    fn kernel(&self, module: &Module) -> Result<Kernel, Failure> {
+        if let Some(name) = &self.entry {
+            return Ok(module.kernel(name)?);
+        }
+        let mut kernels = module.kernels();
+        match kernels.len() {
+            0 => Err(Failure::launch("the file has no kernel (.entry)")),
+            1 => Ok(kernels.remove(0)),
+            n => {
+                let list: String = kernels.iter().map(|k| format!("\n  {}", k.signature())).collect();
+                Err(Failure::launch(format!("the file has {n} kernels; choose one with --entry NAME:{list}")))
+            }
+        }
+    }
+
+    fn tell(&self, kernel: &Kernel, report: &Report, buffers: &[(String, Data)]) -> Result<(), Failure> {
+        let summaries: Vec<(String, Summary)> =
+            buffers.iter().map(|(n, d)| (n.clone(), Summary::new(d))).collect();
+        let block = self.block.map(|b| b.0).or(kernel.compiled().limits.required_cta).unwrap_or([1; 3]);
+        let engine = match report.engine {
+            Engine::Jit => "jit",
+            _ => "interp",
+        };
+        if self.json {
+            let value = json!({
+                "kernel": kernel.name(),
+                "signature": kernel.signature(),
+                "grid": self.grid.0,
+                "block": block,
+                "ctas": report.ctas,
+                "engine": engine,
+                "width": report.width,
+                "note": report.note,
+                "prepare_seconds": report.prepare.as_secs_f64(),
+                "run_seconds": report.run.as_secs_f64(),
+                "buffers": summaries.iter().map(|(n, s)| s.json(n)).collect::<Vec<_>>(),
+            });
+            return Ok(output::print(&format!("{value:#}\n"))?);
+        }
+        if let Some(note) = &report.note {
+            output::note(&format!("the interpreter ran it: {note}"));
+        }
+        let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
+        let s = |n: u64| if n == 1 { "" } else { "s" };
+        let width = report.width.map(|w| format!(", {w} lanes a vector")).unwrap_or_default();
+        output::note(&format!(
+            "{}: {} CTA{} of {threads} thread{}, {engine}{width}: {} ({} to get ready)",
+            kernel.name(),
+            report.ctas,
+            s(report.ctas),
+            s(threads),
+            show::time(report.run),
+            show::time(report.prepare),
+        ));
+        Ok(output::print(&show::table(&summaries))?)
+    }
+}
+
+fn warnings(module: &Module, source: &input::Source) {
+    let warnings: Vec<_> =
+        module.diagnostics().iter().filter(|d| d.severity == Severity::Warning).cloned().collect();
+    if !warnings.is_empty() {
+        output::complain_raw(&input::render(
+            &warnings,
+            &String::from_utf8_lossy(&source.bytes),
+            &source.name,
+        ));
+    }
+}
+
+/// Adds the line an error is about, and a way out where there is one.
+pub fn explain(error: hostwarp::Error, source: &input::Source) -> Failure {
+    use hostwarp::{Error, KernelFaultKind as Kind};
+    let (line, help) = match &error {
+        Error::Fault(f) => (
+            f.line,
+            match f.kind {
+                Kind::OutOfFuel => Some("allow more with --fuel"),
+                Kind::Timeout => Some("allow more with --timeout"),
+                Kind::Trap => {
+                    Some("the kernel ended itself with `trap`: an assertion of the program that failed")
+                }
+                Kind::Deadlock { .. } => Some("all threads that have not exited must reach the same barrier"),
+                _ => None,
+            },
+        ),
+        Error::Unsupported { line, .. } => (*line, None),
+        _ => (0, None),
+    };
+    let text = String::from_utf8_lossy(&source.bytes);
+    let quoted = (line as usize).checked_sub(1).and_then(|i| text.lines().nth(i));
+    let mut failure = Failure::from(error);
+    if let Failure::Said { text, .. } = &mut failure {
+        if let Some(quoted) = quoted {
+            let pad = " ".repeat(line.to_string().len());
+            *text += &format!("\n{pad}--> {}:{line}\n{pad} |\n{line} | {quoted}", source.name);
+        }
+        if let Some(help) = help {
+            *text += &format!("\nhelp: {help}");
+        }
+    }
+    failure
+}
+
+/// The arguments of the launch, and the buffers made for them.
+type Params = (Vec<Made>, Vec<(String, Arg)>);
+
+fn params_of(device: &Device, kernel: &Kernel, arguments: Vec<(String, Value)>) -> Result<Params, Failure> {
+    let params = kernel.params();
+    let wrong = |text: String| Failure::launch(format!("{text}\n  the kernel is {}", kernel.signature()));
+    let mut given: Vec<Option<Value>> = params.iter().map(|_| None).collect();
+    for (name, value) in arguments {
+        let index =
+            param_index(kernel, &name).ok_or_else(|| wrong(format!("there is no parameter `{name}`")))?;
+        if given[index].replace(value).is_some() {
+            return Err(wrong(format!("parameter `{}` is given twice", params[index].name)));
+        }
+    }
+    let missing: Vec<_> = params
+        .iter()
+        .zip(&given)
+        .filter(|(_, g)| g.is_none())
+        .map(|(p, _)| format!("`{}`", p.name))
+        .collect();
+    if !missing.is_empty() {
+        let (s, are) = if missing.len() == 1 { ("", "is") } else { ("s", "are") };
+        return Err(wrong(format!("parameter{s} {} {are} missing", missing.join(", "))));
+    }
+
+    let (mut made, mut args): Params = (vec![], vec![]);
+    let mut aliases = vec![];
+    for (p, value) in params.iter().zip(given.into_iter().flatten()) {
+        let bytes = match value {
+            Value::Alias(to, offset) if p.ty.bits() == 64 && !p.array => {
+                aliases.push((p, to, offset));
+                continue;
+            }
+            Value::Number(text) if !p.array && p.ty.bits() <= 64 => number::parse(&text, p.ty)
+                .map(|bits| bits.to_le_bytes()[..p.size.min(8) as usize].to_vec())
+                .map_err(|e| wrong(format!("parameter `{}`: {e}", p.name)))?,
+            Value::Bytes(bytes) => bytes,
+            Value::Array(_) | Value::File(..) if p.array => data(value)?.bytes,
+            Value::Array(_) | Value::File(..) if p.ty.bits() == 64 => {
+                let data = data(value)?;
+                let buffer = device.buffer_named::<u8>(&p.name, data.bytes.len())?;
+                buffer.write(0, &data.bytes)?;
+                let address = buffer.address().to_le_bytes().to_vec();
+                made.push(Made { name: p.name.clone(), ty: data.ty, shape: data.shape, buffer });
+                address
+            }
+            other => {
+                return Err(wrong(format!("parameter `{}` {}, not {}", p.name, takes(p), other.describe())));
+            }
+        };
+        if bytes.len() != p.size as usize {
+            return Err(wrong(format!("parameter `{}` takes {} bytes, not {}", p.name, p.size, bytes.len())));
+        }
+        args.push((p.name.clone(), Arg::bytes(bytes)));
+    }
+    for (p, to, offset) in aliases {
+        let of = param_index(kernel, &to).and_then(|i| made.iter().find(|m| m.name == params[i].name));
+        let Some(of) = of else {
+            return Err(wrong(format!(
+                "parameter `{}`: `&{to}` names no buffer among the arguments",
+                p.name
+            )));
+        };
+        let address = of.buffer.address() + offset;
+        args.push((p.name.clone(), Arg::bytes(address.to_le_bytes())));
+    }
+    Ok((made, args))
+}
+
+fn takes(p: &Param) -> String {
+    match p.ty.bits() {
+        _ if p.array => format!("takes {} bytes: hex:…, @FILE or an array", p.size),
+        64 => format!("is {} and takes a number or a buffer", p.ty),
+        128 => "is .b128 and takes 16 bytes: hex:…".to_string(),
+        _ => format!("is {} and takes a number (buffers need 64 bits for their address)", p.ty),
+    }
+}
+
+fn data(value: Value) -> Result<Data, Failure> {
+    match value {
+        Value::Array(array) => Ok(array.data()),
+        Value::File(ty, path) => Data::read(ty, &path).map_err(Failure::input),
+        other => Err(Failure::launch(format!("an array or a file is wanted, not {}", other.describe()))),
+    }
+}
+
+/// A parameter by name, or by position: no PTX name begins with a digit.
+fn param_index(kernel: &Kernel, name: &str) -> Option<usize> {
+    let params = kernel.params();
+    let by_name = params.iter().position(|p| p.name == name);
+    by_name.or_else(|| name.parse().ok().filter(|i| *i < params.len()))
+}
+
+fn set_symbol(module: &Module, name: &str, value: Value, made: &[Made]) -> Result<(), Failure> {
+    let symbol = module.symbol(name)?;
+    let width = number::size(symbol.ty);
+    let bytes = match value {
+        Value::Number(text) if symbol.ty.bits() <= 64 => {
+            let bits = number::parse(&text, symbol.ty)
+                .map_err(|e| Failure::launch(format!("variable `{name}`: {e}")))?;
+            bits.to_le_bytes()[..width].to_vec()
+        }
+        Value::Bytes(bytes) => bytes,
+        Value::Alias(to, offset) => match made.iter().find(|m| m.name == to) {
+            Some(m) => (m.buffer.address() + offset).to_le_bytes().to_vec(),
+            None => return Err(Failure::launch(format!("variable `{name}`: `&{to}` names no buffer"))),
+        },
+        other => data(other)?.bytes,
+    };
+    Ok(module.write_symbol(name, &bytes)?)
+}
+
+/// A wrong `--out` is said before a long run, not after it.
+fn check_outs(
+    outs: &[(&str, &Path)],
+    kernel: &Kernel,
+    module: &Module,
+    made: &[Made],
+) -> Result<(), Failure> {
+    for (name, path) in outs {
+        match name.strip_prefix("sym:") {
+            Some(symbol) => {
+                module.symbol(symbol)?;
+            }
+            None => {
+                let param = param_index(kernel, name).map(|i| kernel.params()[i].name.as_str());
+                if !made.iter().any(|m| Some(m.name.as_str()) == param) {
+                    let all: Vec<_> = made.iter().map(|m| format!("`{}`", m.name)).collect();
+                    return Err(Failure::launch(format!(
+                        "--out: `{name}` is no buffer; there is {}",
+                        all.join(", ")
+                    )));
+                }
+            }
+        }
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|f| !f.is_dir()) {
+            return Err(Failure::input(format!("--out: there is no folder `{}`", folder.display())));
+        }
+    }
+    Ok(())
+}
+
+fn find_out(
+    name: &str,
+    kernel: &Kernel,
+    module: &Module,
+    buffers: &[(String, Data)],
+) -> Result<Data, Failure> {
+    if let Some(symbol) = name.strip_prefix("sym:") {
+        let ty = module.symbol(symbol)?.ty;
+        let ty = if number::ELEMENTS.contains(&ty) { ty } else { Ty::U8 };
+        let bytes = module.read_symbol(symbol)?;
+        return Ok(Data { ty, shape: vec![bytes.len() / number::size(ty)], bytes });
+    }
+    let param = param_index(kernel, name).map(|i| kernel.params()[i].name.as_str());
+    let found = buffers.iter().find(|(n, _)| Some(n.as_str()) == param);
+    found.map(|(_, d)| d.clone()).ok_or_else(|| Failure::launch(format!("--out: `{name}` is no buffer")))
+}
+
+/// Shows how far a long run is, where somebody can see it.
+fn run_with_progress(launch: LaunchBuilder<'_>, json: bool) -> Result<Report, hostwarp::Error> {
+    const PATIENCE: Duration = Duration::from_millis(500);
+    if json || !std::io::stderr().is_terminal() {
+        return launch.run();
+    }
+    let bar = indicatif::ProgressBar::hidden();
+    let style = indicatif::ProgressStyle::with_template("{bar:40} {pos}/{len} CTAs, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
+    let start = Instant::now();
+    let shown = std::sync::Once::new();
+    let progress = |done: u64, total: u64| {
+        if start.elapsed() > PATIENCE {
+            shown.call_once(|| {
+                bar.set_length(total);
+                bar.set_draw_target(indicatif::ProgressDrawTarget::stderr_with_hz(10));
+            });
+            bar.set_position(done);
+        }
+    };
+    let report = launch.progress(&progress).run();
+    bar.finish_and_clear();
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dimensions_and_times() {
+        assert_eq!(dims("4").unwrap().0, [4, 1, 1]);
+        assert_eq!(dims("4,2,3").unwrap().0, [4, 2, 3]);
+        assert_eq!(dims("4x2").unwrap().0, [4, 2, 1]);
+        assert!(dims("1,2,3,4").is_err());
+        assert!(dims("-1").is_err());
+        assert!(dims("").is_err());
+        assert_eq!(seconds("1.5").unwrap(), Duration::from_millis(1500));
+        assert_eq!(seconds("2s").unwrap(), Duration::from_secs(2));
+        assert!(seconds("-1").is_err());
+        assert!(seconds("nan").is_err());
+        assert!(seconds("soon").is_err());
+    }
+}

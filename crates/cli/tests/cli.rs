@@ -1,0 +1,475 @@
+//! The command as its users see it: a process with arguments, output and an exit code.
+
+use serde_json::Value as Json;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    /// Fails the test, with all that was said, unless the exit code is this one.
+    #[track_caller]
+    fn exits(self, code: i32) -> Ran {
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
+        self
+    }
+
+    #[track_caller]
+    fn says(self, part: &str) -> Ran {
+        assert!(self.out.contains(part), "no `{part}` in stdout:\n{}\nstderr:\n{}", self.out, self.err);
+        self
+    }
+
+    #[track_caller]
+    fn complains(self, part: &str) -> Ran {
+        assert!(self.err.contains(part), "no `{part}` in stderr:\n{}\nstdout:\n{}", self.err, self.out);
+        self
+    }
+
+    #[track_caller]
+    fn json(&self) -> Json {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}:\n{}\n{}", self.out, self.err))
+    }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_hostwarp"));
+    c.args(arguments).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    c
+}
+
+fn ran(output: Output) -> Ran {
+    Ran {
+        code: output.status.code().expect("not killed"),
+        out: String::from_utf8(output.stdout).expect("text"),
+        err: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+fn hostwarp(arguments: &[&str]) -> Ran {
+    ran(command(arguments).output().expect("the binary is there"))
+}
+
+fn with_stdin(arguments: &[&str], stdin: &str) -> Ran {
+    let mut child = command(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary is there");
+    child.stdin.take().expect("piped").write_all(stdin.as_bytes()).expect("it reads");
+    ran(child.wait_with_output().expect("it ends"))
+}
+
+fn example(name: &str) -> String {
+    let root =
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli lies two folders down");
+    root.join("examples").join(name).display().to_string()
+}
+
+/// A file that goes away with the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str, contents: impl AsRef<[u8]>) -> Scratch {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, contents).expect("the folder is ours");
+        Scratch(path)
+    }
+
+    fn text(&self) -> &str {
+        self.0.to_str().expect("plain name")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
+
+fn kernel(name: &str, body: &str) -> Scratch {
+    Scratch::new(name, format!("{HEAD}.visible .entry k(.param .u64 out) {{\n{body}\nret;\n}}\n"))
+}
+
+fn interp(arguments: &[&str]) -> Ran {
+    let mut all = vec!["run", "--engine", "interp"];
+    all.extend(arguments);
+    hostwarp(&all)
+}
+
+// Command line.
+
+#[test]
+fn a_wrong_command_line_exits_2() {
+    hostwarp(&["frobnicate"]).exits(2).complains("frobnicate");
+    hostwarp(&["run"]).exits(2).complains("FILE");
+    hostwarp(&["run", &example("saxpy.ptx"), "--grid", "0x"]).exits(2).complains("--grid");
+    hostwarp(&["run", &example("saxpy.ptx"), "--engine", "gpu"]).exits(2).complains("interp");
+    hostwarp(&["run", &example("saxpy.ptx"), "n"]).exits(2).complains("NAME=VALUE");
+    hostwarp(&["run", &example("saxpy.ptx"), "n=f31[3]"]).exits(2).complains("no element type");
+    hostwarp(&["run", &example("saxpy.ptx"), "--out", "y"]).exits(2).complains("NAME=FILE");
+    hostwarp(&["run", &example("saxpy.ptx"), "--timeout", "-1"]).exits(2);
+    hostwarp(&["run", &example("saxpy.ptx"), "--threads", "0"]).exits(2);
+}
+
+#[test]
+fn help_has_examples_and_exit_codes() {
+    hostwarp(&["--help"]).exits(0).says("Exit codes:").says("70");
+    for c in ["run", "eval", "check", "fmt", "info", "explain", "isa", "doctor", "completions"] {
+        hostwarp(&["help", c]).exits(0).says("Examples:").says(&format!("hostwarp {c}"));
+    }
+    hostwarp(&["--version"]).exits(0).says("hostwarp ");
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        hostwarp(&["completions", shell]).exits(0).says("hostwarp");
+    }
+}
+
+#[test]
+fn colour_only_where_it_is_wanted() {
+    let escape = "\u{1b}[";
+    assert!(!hostwarp(&["explain", "vmad"]).exits(0).out.contains(escape));
+    hostwarp(&["explain", "vmad", "--color", "always"]).exits(0).says(escape);
+    assert!(!hostwarp(&["explain", "vmad", "--color", "never"]).exits(0).out.contains(escape));
+    hostwarp(&["check", "--color=always", "-"]).exits(1).complains(escape);
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let mut child = command(&["isa", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary is there");
+    drop(child.stdout.take());
+    let r = ran(child.wait_with_output().expect("it ends"));
+    assert_eq!((r.code, r.err.as_str()), (0, ""));
+}
+
+// run
+
+#[test]
+fn run_shows_every_buffer() {
+    let saxpy = example("saxpy.ptx");
+    let args = [&saxpy, "--grid", "2", "--block", "32", "n=40", "a=2.5", "x=f32[64]:iota", "y=f32[64]=1"];
+    interp(&args)
+        .exits(0)
+        .says("x  f32[64]  0 1 2 3")
+        .says("y  f32[64]  1 3.5 6")
+        .says("max 98.5")
+        .complains("2 CTAs");
+    let mut args = args.to_vec();
+    args.push("--json");
+    let json = interp(&args).exits(0).json();
+    assert_eq!(json["kernel"], "saxpy");
+    assert_eq!(json["engine"], "interp");
+    assert_eq!(json["block"], serde_json::json!([32, 1, 1]));
+    assert_eq!(json["buffers"][1]["name"], "y");
+    assert_eq!(json["buffers"][1]["first"][1], 3.5);
+    assert_eq!(json["buffers"][1]["max"], 98.5);
+    assert_eq!(json["buffers"][1]["shape"], serde_json::json!([64]));
+}
+
+#[test]
+fn run_takes_parameters_by_position_and_buffers_by_reference() {
+    let m = example("matmul.ptx");
+    interp(&[&m, "--block", "16,16", "0=16", "1=f32[16,16]=2", "2=&1", "3=f32[16,16]"])
+        .exits(0)
+        .says("64 64 64");
+    interp(&[&m, "--block", "16,16", "0=16", "1=f32[16,16]", "2=&4", "3=f32[16,16]"])
+        .exits(3)
+        .complains("`&4`");
+}
+
+#[test]
+fn run_reads_and_writes_files() {
+    let x = Scratch::new("x.bin", [0, 0, 128, 63, 0, 0, 0, 64]);
+    let (raw, npy) = (Scratch::new("y.bin", ""), Scratch::new("y.npy", ""));
+    let saxpy = example("saxpy.ptx");
+    let (x_arg, outs) =
+        (format!("x=f32@{}", x.text()), [format!("y={}", raw.text()), format!("y={}", npy.text())]);
+    interp(&[&saxpy, "--block", "2", "n=2", "a=1", &x_arg, "y=f32[2]", "--out", &outs[0], "--out", &outs[1]])
+        .exits(0)
+        .says("y  f32[2]  1 2");
+    assert_eq!(std::fs::read(&raw.0).unwrap(), [0, 0, 128, 63, 0, 0, 0, 64]);
+    let again = format!("x=@{}", npy.text());
+    interp(&[&saxpy, "--block", "2", "n=2", "a=10", &again, "y=f32[2]"]).exits(0).says("y  f32[2]  10 20");
+    interp(&[&saxpy, "n=2", "a=1", "x=@nowhere", "y=f32[2]"]).exits(1).complains("`nowhere`");
+    interp(&[&saxpy, "n=0", "a=1", "x=f32[1]", "y=f32[2]", "--out", "y=no/where/y"])
+        .exits(1)
+        .complains("no folder");
+}
+
+#[test]
+fn wrong_arguments_show_the_signature() {
+    let saxpy = example("saxpy.ptx");
+    let wrong = |arguments: &[&str], what: &str| {
+        let mut all = vec![saxpy.as_str()];
+        all.extend(arguments);
+        interp(&all).exits(3).complains(what).complains("saxpy(n: .u32, a: .f32, x: .u64, y: .u64)");
+    };
+    wrong(&[], "`n`, `a`, `x`, `y` are missing");
+    wrong(&["n=1", "a=1", "x=f32[1]"], "parameter `y` is missing");
+    wrong(&["n=1", "a=1", "x=f32[1]", "y=f32[1]", "z=1"], "no parameter `z`");
+    wrong(&["n=1", "n=1", "a=1", "x=f32[1]", "y=f32[1]"], "given twice");
+    wrong(&["n=1.5", "a=1", "x=f32[1]", "y=f32[1]"], "`1.5`");
+    wrong(&["n=f32[1]", "a=1", "x=f32[1]", "y=f32[1]"], "takes a number");
+    wrong(&["n=99999999999", "a=1", "x=f32[1]", "y=f32[1]"], "32 bits");
+    wrong(&["n=hex:00", "a=1", "x=f32[1]", "y=f32[1]"], "takes 4 bytes, not 1");
+    interp(&[&saxpy, "n=1", "a=1", "x=f32[1]", "y=f32[1]", "--out", "n=f"]).exits(3).complains("no buffer");
+}
+
+#[test]
+fn wrong_launches_exit_3() {
+    let saxpy = example("saxpy.ptx");
+    let args = ["n=1", "a=1", "x=f32[1]", "y=f32[1]"];
+    let with = |more: &[&str]| interp(&[&[saxpy.as_str()], &args[..], more].concat());
+    with(&["--block", "2048"]).exits(3).complains("1024");
+    with(&["--grid", "0"]).exits(3).complains("at least 1");
+    with(&["--shared", "999999"]).exits(3).complains("shared");
+    with(&["--entry", "daxpy"]).exits(3).complains("`daxpy`").complains("saxpy");
+    let json = with(&["--block", "2048", "--json"]).exits(3).json();
+    assert_eq!(json["error"]["kind"], "launch");
+    let two =
+        Scratch::new("two.ptx", format!("{HEAD}.entry a() {{ ret; }}\n.entry b(.param .u32 n) {{ ret; }}\n"));
+    interp(&[two.text()]).exits(3).complains("--entry").complains("b(n: .u32)");
+    interp(&[two.text(), "--entry", "a"]).exits(0);
+    let none = Scratch::new("none.ptx", HEAD);
+    interp(&[none.text()]).exits(3).complains("no kernel");
+}
+
+#[test]
+fn wrong_ptx_exits_1_with_file_and_line() {
+    let k = kernel("wrong.ptx", ".reg .b32 %r<4>;\nadd.s33 %r1, %r2, %r3;");
+    interp(&[k.text(), "out=u32[1]"]).exits(1).complains("wrong.ptx:6").complains("s33");
+    interp(&["nowhere.ptx"]).exits(1).complains("nowhere.ptx");
+}
+
+#[test]
+fn faults_exit_4_with_file_line_and_a_way_out() {
+    let bad =
+        kernel("bad.ptx", ".reg .b64 %rd<4>;\nld.param.u64 %rd1, [out];\nst.global.u32 [%rd1+4096], 7;");
+    interp(&[bad.text(), "out=u32[1]"])
+        .exits(4)
+        .complains("bad.ptx:7")
+        .complains("st.global.u32")
+        .complains("out");
+    let trap = kernel("trap.ptx", "trap;");
+    interp(&[trap.text(), "out=u32[1]"]).exits(4).complains("trap");
+    let endless = kernel("endless.ptx", "L: bra L;");
+    interp(&[endless.text(), "out=u32[1]", "--fuel", "100000"]).exits(4).complains("--fuel");
+    interp(&[endless.text(), "out=u32[1]", "--timeout", "0.2"]).exits(4).complains("--timeout");
+    let json = interp(&[trap.text(), "out=u32[1]", "--json"]).exits(4).json();
+    assert_eq!(json["error"]["kind"], "fault");
+}
+
+#[test]
+fn symbols_are_set_and_read() {
+    let k = Scratch::new(
+        "sym.ptx",
+        format!(
+            "{HEAD}.visible .const .f32 factor = 1.0;\n.visible .global .f32 table[4];\n\
+             .visible .entry k(.param .u64 out) {{\n.reg .f32 %f<4>; .reg .b64 %rd<4>;\n\
+             ld.param.u64 %rd1, [out];\nld.const.f32 %f1, [factor];\nld.global.f32 %f2, [table+4];\n\
+             mul.f32 %f3, %f1, %f2;\nst.global.f32 [%rd1], %f3;\nst.global.f32 [table], %f3;\nret;\n}}\n"
+        ),
+    );
+    let table = Scratch::new("table.npy", "");
+    let out = format!("sym:table={}", table.text());
+    interp(&[k.text(), "out=f32[1]", "sym:factor=3", "sym:table=f32[4]:iota", "--out", &out])
+        .exits(0)
+        .says("out  f32[1]  3");
+    assert!(
+        std::fs::read(&table.0).unwrap().ends_with(&[0, 0, 64, 64, 0, 0, 128, 63, 0, 0, 0, 64, 0, 0, 64, 64])
+    );
+    interp(&[k.text(), "out=f32[1]", "sym:nothing=3"]).exits(3).complains("`nothing`");
+    interp(&[k.text(), "out=f32[1]", "sym:factor=x"]).exits(3).complains("`factor`");
+    interp(&[k.text(), "out=f32[1]", "sym:table=f32[5]"]).exits(3).complains("table");
+}
+
+#[test]
+fn stages_are_shown() {
+    interp(&[&example("saxpy.ptx"), "--emit", "ir"]).exits(0).says("saxpy");
+    assert!(!interp(&[&example("saxpy.ptx"), "--emit", "plan"]).exits(0).out.is_empty());
+}
+
+/// The arguments an example's header runs it with, files to write left out.
+fn header_arguments(path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).expect("text");
+    let line =
+        text.lines().find_map(|l| l.strip_prefix("//   hostwarp run ")).expect("a command in the header");
+    let line = line.split(" --out ").next().expect("the first part").replace('"', "");
+    let mut arguments = vec![path.display().to_string()];
+    arguments.extend(line.split_whitespace().skip(1).map(String::from));
+    arguments
+}
+
+/// Every example gives, on every engine there is, the bits an H200 gave.
+#[test]
+fn examples_give_the_bits_of_an_h200() {
+    use sha2::{Digest, Sha256};
+    let recorded = std::fs::read_to_string(example("h200.txt")).expect("the recording");
+    let recorded: Vec<Vec<&str>> =
+        recorded.lines().filter(|l| !l.starts_with('#')).map(|l| l.split_whitespace().collect()).collect();
+    let jit = hostwarp(&["doctor", "--json"]).json()["engine"] == "jit";
+    let mut seen = 0;
+    for file in std::fs::read_dir(example("")).expect("there are examples") {
+        let path = file.expect("readable").path();
+        if path.extension().is_none_or(|e| e != "ptx") {
+            continue;
+        }
+        let stem = path.file_stem().and_then(|s| s.to_str()).expect("plain name");
+        let buffers: Vec<_> = recorded.iter().filter(|r| r[0] == stem).collect();
+        assert!(!buffers.is_empty(), "{stem} is not recorded");
+        for engine in if jit { &["interp", "jit"][..] } else { &["interp"] } {
+            let files: Vec<_> =
+                buffers.iter().map(|b| Scratch::new(&format!("{engine}-{stem}-{}", b[1]), "")).collect();
+            let mut arguments = header_arguments(&path);
+            arguments.extend(["--engine".into(), engine.to_string()]);
+            for (b, f) in buffers.iter().zip(&files) {
+                arguments.extend(["--out".into(), format!("{}={}", b[1], f.text())]);
+            }
+            let arguments: Vec<_> =
+                std::iter::once("run").chain(arguments.iter().map(String::as_str)).collect();
+            hostwarp(&arguments).exits(0);
+            for (b, f) in buffers.iter().zip(&files) {
+                let hash = Sha256::digest(std::fs::read(&f.0).expect("written"));
+                let hash: String = hash.iter().take(8).map(|b| format!("{b:02x}")).collect();
+                assert_eq!(hash, b[2], "{stem}: {} on {engine}", b[1]);
+            }
+        }
+        seen += 1;
+    }
+    assert!(seen >= 10, "{seen} examples");
+}
+
+// eval
+
+#[test]
+fn eval_shows_the_bits_in_every_reading() {
+    let vmad = "vmad.s32.s32.u32.sat r0, r1, r2, -r3";
+    hostwarp(&["eval", vmad, "r1=0x80000000", "r2=2", "r3=7"])
+        .exits(0)
+        .says("0x80000000")
+        .says("s32 -2147483648")
+        .says("u32 2147483648");
+    hostwarp(&["eval", vmad, "r1=3", "r2=2", "r3=7", "--trace"]).exits(0).says("product").says("s32 -1");
+    hostwarp(&["eval", "vadd4.u32.u32.u32.sat d, a, b, c", "a=1,2,3,250", "b=9,9,9,9", "c=0"])
+        .exits(0)
+        .says("u8x4 10,11,12,255");
+    hostwarp(&["eval", "fma.rn.f16x2 d, a, b, c", "a=1.5,2", "b=0x3c003c00", "c=0,-1"])
+        .exits(0)
+        .says("f16x2 1.5,1");
+    hostwarp(&["eval", "setp.lt.f32 p, a, 0f3f000000; selp.b32 d, 7, 8, p", "a=nan"])
+        .exits(0)
+        .says("u32 8")
+        .says("false");
+    let json = hostwarp(&["eval", "--json", "--trace", "--profile", "both", vmad, "r1=3", "r2=2", "r3=7"])
+        .exits(0)
+        .json();
+    assert_eq!(json["results"][1]["profile"], "sm_90");
+    assert_eq!(json["results"][0]["outputs"][0]["hex"], "0xffffffff");
+    assert_eq!(json["results"][0]["outputs"][0]["signed"], -1);
+    assert!(!json["results"][0]["trace"].as_array().expect("a list").is_empty());
+}
+
+#[test]
+fn eval_says_what_is_wrong() {
+    let add = "add.s32 d, a, b";
+    hostwarp(&["eval", add, "a=1"]).exits(3).complains("`b`");
+    hostwarp(&["eval", add, "a=1", "b=2", "c=3"]).exits(3).complains("`c`");
+    hostwarp(&["eval", add, "a=1", "a=1", "b=2"]).exits(3).complains("twice");
+    hostwarp(&["eval", add, "a=1.5", "b=2"]).exits(3).complains("`1.5`");
+    hostwarp(&["eval", add, "a"]).exits(2).complains("REGISTER=VALUE");
+    hostwarp(&["eval", "ad.s32 d, a, b", "a=1", "b=2"]).exits(1).complains("add");
+    hostwarp(&["eval"]).exits(2);
+    assert_eq!(hostwarp(&["eval", "--json", "ad.s32 d, a, b"]).exits(1).json()["error"]["kind"], "input");
+}
+
+// check, fmt, info
+
+#[test]
+fn check_reports_everything_and_exits_1() {
+    hostwarp(&["check", &example("saxpy.ptx")]).exits(0).says("ok");
+    let k = kernel("two_errors.ptx", ".reg .b32 %r<4>;\nadd.s32 %r1, %r2;\nmov.u32 %r9, 1;");
+    hostwarp(&["check", k.text()]).exits(1).complains(":6").complains(":7").says("2 errors");
+    let json = hostwarp(&["check", "--json", k.text()]).exits(1);
+    let lines: Vec<Json> =
+        json.out.lines().map(|l| serde_json::from_str(l).expect("an object per line")).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["line"], 6);
+    assert!(lines[0]["code"].as_str().is_some_and(|c| c.starts_with('E')));
+    with_stdin(&["check", "-"], HEAD).exits(0).says("<stdin>: ok");
+    with_stdin(&["check", "-"], "\u{0}\u{ff}garbage{{{").exits(1);
+    hostwarp(&["check", "nowhere.ptx", &example("saxpy.ptx")]).exits(1).complains("nowhere.ptx").says("ok");
+}
+
+#[test]
+fn fmt_rewrites_only_what_is_right() {
+    let messy = format!("{HEAD}.visible   .entry k( ) {{ ret ; }}\n");
+    let file = Scratch::new("messy.ptx", &messy);
+    hostwarp(&["fmt", "--check", file.text()]).exits(1).says("not formatted").says("@@ line");
+    assert_eq!(std::fs::read_to_string(&file.0).unwrap(), messy);
+    hostwarp(&["fmt", file.text()]).exits(0);
+    let tidy = std::fs::read_to_string(&file.0).unwrap();
+    assert_ne!(tidy, messy);
+    hostwarp(&["fmt", "--check", file.text()]).exits(0);
+    assert_eq!(with_stdin(&["fmt", "-"], &messy).exits(0).out, tidy);
+    let broken = Scratch::new("broken.ptx", "{{{ nothing");
+    hostwarp(&["fmt", broken.text()]).exits(1).complains("broken.ptx");
+    assert_eq!(std::fs::read_to_string(&broken.0).unwrap(), "{{{ nothing");
+}
+
+#[test]
+fn info_tells_what_is_in_a_file() {
+    hostwarp(&["info", &example("reduce.ptx")])
+        .exits(0)
+        .says("PTX 7.0, sm_70, 64-bit")
+        .says("reduce(u64 x, u64 out)")
+        .says("1024 bytes")
+        .says("256, 1, 1");
+    let json = hostwarp(&["info", "--json", &example("reduce.ptx")]).exits(0).json();
+    assert_eq!(json["kernels"][0]["params"][1]["name"], "out");
+    assert_eq!(json["kernels"][0]["shared"], 1024);
+    assert_eq!(json["kernels"][0]["bounds"]["reqntid"], serde_json::json!([256, 1, 1]));
+    with_stdin(&["info", "-"], "}").exits(1);
+}
+
+// explain, isa, doctor
+
+#[test]
+fn explain_knows_opcodes_and_codes() {
+    hostwarp(&["explain", "vmad"]).exits(0).says("vmad.dtype.atype.btype").says("PTX 2.0");
+    hostwarp(&["explain", "VADD4.u32"]).exits(0).says("vadd4");
+    hostwarp(&["explain", "vmadd"]).exits(1).complains("`vmad`");
+    hostwarp(&["explain", "xyzzy"]).exits(1).complains("hostwarp isa");
+    hostwarp(&["explain", "e0030"]).exits(0).says("E0030");
+    hostwarp(&["explain", "E9999"]).exits(1).complains("E0030");
+    assert_eq!(hostwarp(&["explain", "--json", "vmad"]).exits(0).json()["name"], "vmad");
+    assert_eq!(hostwarp(&["explain", "--json", "E0030"]).exits(0).json()["code"], "E0030");
+    assert_eq!(hostwarp(&["explain", "--json", "vmadd"]).exits(1).json()["error"]["kind"], "input");
+}
+
+#[test]
+fn isa_lists_what_there_is() {
+    hostwarp(&["isa"]).exits(0).says("Video").says("vabsdiff4").says("opcodes");
+    let json = hostwarp(&["isa", "--json"]).exits(0).json();
+    let names: Vec<_> =
+        json["opcodes"].as_array().expect("a list").iter().map(|o| o["name"].clone()).collect();
+    assert!(names.contains(&Json::from("vmad")) && names.contains(&Json::from("fma")));
+}
+
+#[test]
+fn doctor_says_what_there_is() {
+    hostwarp(&["doctor"]).exits(0).says("memory").says("LLVM");
+    let json = hostwarp(&["doctor", "--json"]).exits(0).json();
+    assert!(json["cores"].as_u64().is_some_and(|n| n > 0));
+    assert!(json["engine"] == "jit" || json["engine"] == "interp");
+}
