@@ -10,15 +10,14 @@ use smallvec::{SmallVec, smallvec};
 const INVALID: u64 = 0xfff8_0000_0000_0000;
 const QUIET: u64 = 1 << 51;
 
-/// **The** rule which NaN an f64 op on these operands (bits) gives, if it gives one, as recorded on an H200: the first NaN in
-/// the [order of precedence](precedence) of the op, made quiet; the default one if no operand is NaN.
+/// **The** rule which NaN an f64 op on these operands (bits) gives, if it gives one, as recorded on an H200: b before a, for
+/// a·b + c b before c before a, for a / b a before b, made quiet; 0xfff8000000000000 if no operand is NaN.
 pub fn nan64(op: Op, args: &[u64]) -> u64 {
     let first = precedence(op, args).into_iter().find(|a| f64::from_bits(*a).is_nan());
     first.unwrap_or(INVALID) | QUIET
 }
 
-/// The operands in the order in which a NaN among them wins: the second before the first, for a·b + c b, c, a. A quotient is
-/// made of other instructions, and there the dividend wins.
+/// The operands in the order in which a NaN among them wins. (A quotient differs because it is made of other instructions.)
 fn precedence<T: Copy>(op: Op, args: &[T]) -> SmallVec<[T; 3]> {
     match (op, args) {
         (Op::Float { op: FBin::Div, .. }, _) => SmallVec::from_slice(args),

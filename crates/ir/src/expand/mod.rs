@@ -4,12 +4,13 @@
 //! Two ideas carry nearly all of it:
 //!
 //! - **Compute wider, remember inexactness, round once.** f16, bf16 and f32 operands are exact in a wider type. Where the
-//!   wider result is inexact too, it is [rounded to odd](exact::round_to_odd): the last bit says "and something more", so
+//!   wider result is inexact too, it is rounded to odd (`exact.rs`): the last bit says "and something more", so
 //!   that the one rounding that follows comes out as if it had seen the exact value.
 //! - **Round near, then step.** A directed rounding takes any neighbour of the exact value, compares, and steps to the next
-//!   float where it is on the wrong side ([`round`]).
+//!   float where it is on the wrong side (`round.rs`).
 //!
-//! Directed f64 has nothing wider; it is done in integers ([`double`]).
+//! Directed f64 has nothing wider; sums and roots go by their error terms (`double.rs`), the rest is
+//! done in integers (`soft.rs`). What ftz flushes is decided in `flush.rs`, which NaN f64 gives in [`nan64`].
 
 mod arith;
 mod convert;
