@@ -350,6 +350,23 @@ fn examples_give_the_bits_of_an_h200() {
     assert!(seen >= 10, "{seen} examples");
 }
 
+/// The examples' README shows what is really printed.
+#[test]
+fn the_readme_of_the_examples_is_true() {
+    let readme = std::fs::read_to_string(example("README.md")).expect("there is one");
+    let blocks: Vec<&str> = readme.split("```console\n$ hostwarp run examples/").skip(1).collect();
+    assert!(blocks.len() >= 10, "{} commands", blocks.len());
+    for block in blocks {
+        let (block, _) = block.split_once("```").expect("closed");
+        let (line, shown) = block.split_once('\n').expect("a command and its output");
+        let name = line.split_whitespace().next().expect("a file");
+        let arguments = header_arguments(Path::new(&example(name)));
+        assert!(line.replace('"', "").starts_with(&format!("{name} {}", arguments[1..].join(" "))), "{line}");
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        assert_eq!(interp(&arguments).exits(0).out, shown, "{name}");
+    }
+}
+
 // eval
 
 #[test]

@@ -1,13 +1,13 @@
 //! `hostwarp eval`: single instructions on given registers.
 
 use crate::failure::Failure;
-use crate::input::{self, Source};
+use crate::input;
 use crate::number::{self, hex, signed, type_name};
 use crate::output::{self, BOLD, CODE, DIM};
 use hostwarp::compile::{self, SnippetRegister};
 use hostwarp::ir::Elem;
 use hostwarp::isa::{self, Kind, Ty};
-use hostwarp::{EvalOutput, EvalStep, EvalValue, Profile};
+use hostwarp::{Error, EvalOutput, EvalStep, EvalValue, Profile};
 use serde_json::{Value as Json, json};
 
 /// Evaluate one or more instructions on given registers.
@@ -57,22 +57,15 @@ impl Eval {
         let inputs: Vec<(&str, u128)> = given.iter().map(|(n, b)| (n.as_str(), *b)).collect();
         let mut results = vec![];
         for (profile, name) in profiles {
-            let output = hostwarp::eval(&self.instructions, &inputs, *profile)
-                .map_err(|e| super::run::explain(e, &self.source()))?;
+            let output = hostwarp::eval(&self.instructions, &inputs, *profile).map_err(failure)?;
             results.push((*name, output));
         }
-        let source = self.source();
         let said = results.first().map(|(_, r)| r.diagnostics.as_slice()).unwrap_or_default();
         if !said.is_empty() && !self.json {
-            output::complain_raw(&input::render(said, &self.instructions, &source.name));
+            output::complain_raw(&input::render(said, &self.instructions, "instruction"));
         }
         let text = if self.json { format!("{:#}\n", self.json_of(&results)) } else { self.text_of(&results) };
         Ok(output::print(&text)?)
-    }
-
-    /// The instructions as a file, for messages.
-    fn source(&self) -> Source {
-        Source { name: "<command line>".into(), bytes: self.instructions.clone().into_bytes() }
     }
 
     /// The bits of the registers that are read, in their types.
@@ -192,6 +185,16 @@ impl Eval {
             })
             .collect();
         json!({ "instructions": self.instructions, "results": list })
+    }
+}
+
+/// Without kernel, CTA and thread: there is only one of each.
+fn failure(error: Error) -> Failure {
+    let exit = error.kind().into();
+    match error {
+        Error::Fault(fault) => Failure::new(exit, fault.kind.to_string()),
+        Error::Unsupported { what, .. } => Failure::new(exit, format!("not supported yet: {what}")),
+        other => other.into(),
     }
 }
 

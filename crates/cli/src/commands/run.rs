@@ -94,9 +94,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(s).map_err(|e| e.to_string())
 }
 
-/// An engine on the command line.
 #[derive(Clone, Copy, clap::ValueEnum, Debug)]
-pub enum EngineArg {
+enum EngineArg {
     Auto,
     Interp,
     Jit,
@@ -281,7 +280,7 @@ fn warnings(module: &Module, source: &input::Source) {
 }
 
 /// Adds the line an error is about, and a way out where there is one.
-pub fn explain(error: hostwarp::Error, source: &input::Source) -> Failure {
+fn explain(error: hostwarp::Error, source: &input::Source) -> Failure {
     use hostwarp::{Error, KernelFaultKind as Kind};
     let (line, help) = match &error {
         Error::Fault(f) => (
