@@ -1,2 +1,61 @@
-//! Developer commands.
-fn main() {}
+//! Developer commands: `cargo xtask <command>`.
+//!
+//! Each is a function in a file of its own; this file lists them. They call cargo and the system, and print what they run.
+
+mod ci;
+mod licences;
+mod setup;
+
+use std::process::{Command, ExitCode};
+
+/// What went wrong, in words.
+type Result<T = ()> = std::result::Result<T, String>;
+
+/// A command: its name, what it does, and the function.
+type Entry = (&'static str, &'static str, fn() -> Result);
+
+const COMMANDS: &[Entry] = &[
+    ("ci", "everything that must pass: setup, formatting, lints, tests on every engine, docs, licences", ci::all),
+    ("setup", "install what the tests need (libllvm19)", setup::install),
+    ("fmt", "formatting", ci::formatting),
+    ("lint", "clippy, warnings denied", ci::lint),
+    ("test", "tests on every engine", ci::test),
+    ("doc", "documentation, warnings denied", ci::doc),
+    ("licences", "licences of dependencies", licences::check),
+];
+
+fn main() -> ExitCode {
+    let name = std::env::args().nth(1).unwrap_or_default();
+    let Some((_, _, run)) = COMMANDS.iter().find(|(n, ..)| *n == name) else {
+        eprintln!("cargo xtask <command>\n");
+        for (name, what, _) in COMMANDS {
+            eprintln!("  {name:<16} {what}");
+        }
+        return ExitCode::from(2);
+    };
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("xtask {name}: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs a command in the root of the repository and shows it first.
+fn run(program: &str, args: &[&str], env: &[(&str, &str)]) -> Result {
+    println!("$ {program} {}", args.join(" "));
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let status = Command::new(program)
+        .args(args)
+        .envs(env.iter().copied())
+        .current_dir(root)
+        .status()
+        .map_err(|e| format!("{program}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{program} {}` failed", args.join(" "))) }
+}
+
+/// Runs cargo.
+fn cargo(args: &[&str], env: &[(&str, &str)]) -> Result {
+    run(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()), args, env)
+}

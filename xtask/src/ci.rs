@@ -1,0 +1,44 @@
+//! What continuous integration runs; each step can be run alone.
+
+use crate::{Result, cargo, licences, setup};
+use std::time::Instant;
+
+/// All steps in order, the quick ones first.
+pub fn all() -> Result {
+    let began = Instant::now();
+    let steps: [(&str, fn() -> Result); 6] = [
+        ("setup", setup::install),
+        ("fmt", formatting),
+        ("licences", licences::check),
+        ("lint", lint),
+        ("doc", doc),
+        ("test", test),
+    ];
+    for (name, step) in steps {
+        let at = Instant::now();
+        step()?;
+        println!("{name}: {:.0} s", at.elapsed().as_secs_f32());
+    }
+    println!("all passed in {:.0} s", began.elapsed().as_secs_f32());
+    Ok(())
+}
+
+/// Formatting.
+pub fn formatting() -> Result {
+    cargo(&["fmt", "--all", "--check"], &[])
+}
+
+/// Clippy, warnings denied.
+pub fn lint() -> Result {
+    cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])
+}
+
+/// Documentation, warnings denied.
+pub fn doc() -> Result {
+    cargo(&["doc", "--quiet", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])
+}
+
+/// All tests. A missing libLLVM is an error here, so that the fast engine cannot go untested unnoticed.
+pub fn test() -> Result {
+    cargo(&["test", "--quiet", "--workspace", "--no-fail-fast"], &[("HOSTWARP_REQUIRE_LLVM", "1")])
+}
