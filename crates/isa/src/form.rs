@@ -6,8 +6,8 @@
 //!
 //! - `.name` is a set if the form's `sets` has one of that name, otherwise a literal modifier; `{.name}` may be left out.
 //! - An operand is a name with its type behind a colon (left out when shown to people): a type (`u32`), a modifier slot whose
-//!   type it takes (`.dtype`), `2.type` for twice as wide, or a [class](Class). `!` behind the type means "no immediate", `?` that `_` may stand
-//!   there and drop the result.
+//!   type it takes (`.dtype`), `2.type` for twice as wide, or a [class](Class). `!` behind the type means "no immediate", `#` "only an immediate", `?` that `_` may
+//!   stand there and drop the result.
 //! - `{-}a`: may be negated. `{!}a`: may be complemented. `a{.asel}`: may have a selector; `d.dsel`: must have one.
 //! - `[a]`: an address. `d|p`: a pair; `d{|p}`: the second may be left out. `{, c}`: the operand may be left out.
 
@@ -108,6 +108,8 @@ pub struct OperandSlot {
     pub class: Class,
     /// An immediate may stand there.
     pub immediate: bool,
+    /// Nothing but an immediate may stand there.
+    pub constant: bool,
     /// `{-}`: may be negated.
     pub neg: bool,
     /// `{!}`: may be complemented.
@@ -120,7 +122,7 @@ pub struct OperandSlot {
     pub pair: bool,
     /// May be left out.
     pub optional: bool,
-    /// Written to (names `d`, `p`, `q` of the first operand place).
+    /// Written to (names `d`, `f`, `p`, `q` of the first operand place).
     pub dest: bool,
     /// `_` may stand there.
     pub sink: bool,
@@ -267,10 +269,11 @@ fn parse_operand(
         selector = Some((chosen, sel_optional));
         name = &name[..i];
     }
-    let dest = first && !address && matches!(name, "d" | "p" | "q");
+    let dest = first && !address && matches!(name, "d" | "f" | "p" | "q");
     let immediate = !ty.ends_with('!') && !dest;
     let sink = ty.ends_with('?');
-    let ty = ty.trim_end_matches(['!', '?']);
+    let constant = ty.ends_with('#');
+    let ty = ty.trim_end_matches(['!', '?', '#']);
     let slot = |n: &str| {
         mods.iter().position(|m| m.name == n).unwrap_or_else(|| panic!("no modifier `{n}` in `{syntax}`"))
     };
@@ -298,6 +301,7 @@ fn parse_operand(
         name,
         class,
         immediate,
+        constant,
         neg,
         not,
         selector,

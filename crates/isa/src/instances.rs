@@ -68,12 +68,12 @@ fn sample(members: &'static [&'static str], cap: usize) -> impl Iterator<Item = 
 }
 
 /// All legal instances of a form for one opcode, in a fixed order; of large selector sets at most `cap`, besides none. Forms
-/// whose operands are not plain registers (addresses, labels, vectors) give none.
+/// whose operands are not plain registers (addresses, labels, vectors, constants) give none.
 pub fn instances(opcode: &'static str, parsed: &'static Parsed, cap: usize) -> Vec<Instance> {
     let plain = |c: Class| {
         matches!(c, Class::Is(_) | Class::Slot(_) | Class::Wide(_) | Class::AtLeast(_) | Class::Video32)
     };
-    if parsed.operands.iter().any(|o| o.address || !plain(o.class)) {
+    if parsed.operands.iter().any(|o| o.address || o.constant || !plain(o.class)) {
         return vec![];
     }
     let mut out = vec![];

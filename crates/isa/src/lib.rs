@@ -18,6 +18,7 @@ pub mod control;
 pub mod cvt;
 pub mod data;
 pub mod float;
+pub mod integer;
 pub mod logic;
 pub mod special;
 #[doc(hidden)]
@@ -67,6 +68,7 @@ impl std::fmt::Debug for Room {
 /// Every room, in the order of the manual. Adding an instruction means adding its room here.
 pub static ROOMS: &[&[Room]] = &[
     arith::ROOMS,
+    integer::ROOMS,
     float::ROOMS,
     compare::ROOMS,
     logic::ROOMS,

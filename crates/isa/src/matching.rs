@@ -449,6 +449,7 @@ fn fits(
         return at_least(Some(want), op, slot.immediate);
     }
     match &op.kind {
+        OperandKind::Reg(_) | OperandKind::Special(_) if slot.constant => Err("must be a constant".into()),
         OperandKind::Reg(reg) => {
             let ok = match slot.class {
                 Class::Video32 => matches!(reg, Ty::B32 | Ty::U32 | Ty::S32 | Ty::F16x2),

@@ -2,7 +2,7 @@
 
 use crate::matching::Match;
 use crate::ty::Ty;
-use hostwarp_ir::{Block, Builder, Elem, Target, Term, Type, Value};
+use hostwarp_ir::{Block, Builder, Elem, Op, Target, Term, Type, Value};
 
 /// Whose bits are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -90,6 +90,15 @@ impl Cx<'_> {
             Arg::Vector(vs) if vs.len() == 1 => vs[0],
             other => panic!("{}: operand `{name}` is {other:?}", self.m.opcode),
         }
+    }
+
+    /// The value of a source operand that is a constant; `None` if it is known at run time only.
+    pub fn constant(&mut self, name: &str) -> Option<u64> {
+        let v = self.src(name);
+        let block = self.b.current();
+        let insts = &self.b.func().block(block).insts;
+        let op = insts.iter().rev().find(|i| i.result == Some(v)).map(|i| i.op);
+        if let Some(Op::Const(bits)) = op { Some(bits) } else { None }
     }
 
     /// The elements of a source operand: one for a plain register.

@@ -18,6 +18,8 @@ pub struct Shape {
     pub operands: Vec<Operand<'static>>,
     /// What stands where.
     pub matched: Match,
+    /// What constants are.
+    pub constant: u64,
 }
 
 impl Shape {
@@ -78,7 +80,7 @@ pub fn shapes(opcode: &'static str, parsed: &'static Parsed, limit: usize) -> Ve
             if let Ok(matched) = resolve(&instr, Env::NEWEST)
                 && std::ptr::eq(matched.parsed, parsed)
             {
-                out.push(Shape { opcode, mods: given.clone(), operands, matched });
+                out.push(Shape { opcode, mods: given.clone(), operands, matched, constant: 1 });
             }
         }
     }
@@ -131,6 +133,9 @@ fn choices(
     }
     if place.sink {
         kinds.push(OperandKind::Sink);
+    }
+    if place.constant {
+        kinds.clear();
     }
     if place.immediate && !place.address && matches!(place.class, Class::Is(_) | Class::Slot(_)) {
         kinds.push(OperandKind::Int);
@@ -211,7 +216,9 @@ pub fn shape(head: &'static str, operands: &[Operand<'static>]) -> Shape {
     let starts: Vec<usize> = tail.match_indices('.').map(|(i, _)| i).chain([tail.len()]).collect();
     let mods: Vec<&'static str> = starts.windows(2).map(|w| &tail[w[0]..w[1]]).collect();
     match resolve(&Instr { opcode, mods: &mods, operands }, Env::NEWEST) {
-        Ok(matched) => Shape { opcode: matched.opcode, mods, operands: operands.to_vec(), matched },
+        Ok(matched) => {
+            Shape { opcode: matched.opcode, mods, operands: operands.to_vec(), matched, constant: 1 }
+        }
         Err((_, misfits)) => panic!("{head}: {misfits:?}"),
     }
 }
@@ -262,7 +269,7 @@ fn lower(shape: &Shape, guarded: bool, profile: Profile) -> Option<Built> {
             Some(_) => 1,
         });
         let mut arg = match operand {
-            Some(o) if !m.parsed.operands[slot].dest => argument(&mut b, m, slot, o, address_type),
+            Some(o) if !m.parsed.operands[slot].dest => argument(&mut b, shape, slot, o, address_type),
             _ => Arg::None,
         };
         match &mut arg {
@@ -314,7 +321,8 @@ pub fn evaluate(shape: &Shape, inputs: &[Vec<u64>]) -> Vec<Vec<u64>> {
     outputs.iter().map(|v| column(v).unwrap_or_default()).collect()
 }
 
-fn argument(b: &mut Builder, m: &Match, slot: usize, operand: &Operand<'_>, address: Type) -> Arg {
+fn argument(b: &mut Builder, shape: &Shape, slot: usize, operand: &Operand<'_>, address: Type) -> Arg {
+    let m = &shape.matched;
     let own_width = matches!(m.parsed.operands[slot].class, Class::Any(_));
     let ty = m.operand_ty(slot).unwrap_or(Ty::B32).container();
     match &operand.kind {
@@ -327,6 +335,9 @@ fn argument(b: &mut Builder, m: &Match, slot: usize, operand: &Operand<'_>, addr
             };
             Arg::Vector(es.iter().map(|e| b.iconst(element(e), 1)).collect())
         }
+        OperandKind::Int => Arg::Value(b.iconst(ty, shape.constant)),
+        // Known at run time only, unlike a constant: the evaluation is told what it is.
+        _ if ty == Type::I32 => Arg::Value(b.special(Special::SmId)),
         _ => Arg::Value(b.iconst(ty, 1)),
     }
 }

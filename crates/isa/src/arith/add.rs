@@ -8,6 +8,8 @@ use crate::{Cx, Form, Outcome, Room, since};
 use hostwarp_ir::IntBin;
 
 const SETS: &[(&str, &str)] = &[(".type", ".u16 .u32 .u64 .s16 .s32 .s64")];
+/// Extended precision: 64 bits since PTX 4.3.
+const CARRY: &[(&str, &str)] = &[(".type", ".u32 .s32 .u64 .s64")];
 const PACKED: &[(&str, &str)] = &[(".type", ".u16x2 .s16x2")];
 const SATURATED: &[(&str, &str)] = &[(".type", ".s32")];
 
@@ -22,6 +24,7 @@ pub const ADD: Room = Room {
     forms: &[
         Form::new("add.type  d:.type, a:.type, b:.type", SETS, since(10, 10)),
         Form::new("add.sat.type  d:.type, a:.type, b:.type", SATURATED, since(10, 10)),
+        Form::new("add.cc.type  d:.type, a:.type, b:.type", CARRY, since(12, 10)),
         Form::new("add.type  d:.type, a:.type!, b:.type!", PACKED, since(80, 90)),
         float::ADD_F32,
         float::ADD_F64,
@@ -44,6 +47,7 @@ pub const SUB: Room = Room {
     forms: &[
         Form::new("sub.type  d:.type, a:.type, b:.type", SETS, since(10, 10)),
         Form::new("sub.sat.type  d:.type, a:.type, b:.type", SATURATED, since(10, 10)),
+        Form::new("sub.cc.type  d:.type, a:.type, b:.type", CARRY, since(12, 10)),
         float::SUB_F32,
         float::SUB_F64,
         float::SUB_F16,
@@ -64,6 +68,9 @@ fn integer(
     float: fn(&mut Cx<'_>) -> Outcome,
 ) -> Outcome {
     let Some(ty) = integer_type(cx) else { return float(cx) };
+    if cx.has(".cc") {
+        return Err("the carry flag".into());
+    }
     let [a, b] = integers(cx, ["a", "b"], ty);
     let op = if cx.has(".sat") { saturating } else { wrapping };
     let d = cx.b.int(op, a, b);

@@ -1,8 +1,9 @@
-//! Addition, subtraction, multiplication, minimum, maximum, sign: one room per opcode, integers and floats together.
+//! Addition, subtraction, multiplication, division, minimum, maximum, sign: one room per opcode, integers and floats together.
 //!
 //! The integer halves are here; the float halves (forms and meaning) are in [`crate::float`].
 
 pub mod add;
+pub mod div;
 pub mod minmax;
 pub mod mul;
 pub mod sign;
@@ -12,7 +13,7 @@ use hostwarp_ir::Value;
 
 /// The rooms of this family.
 pub static ROOMS: &[Room] =
-    &[add::ADD, add::SUB, mul::MUL, mul::MAD, sign::ABS, sign::NEG, minmax::MIN, minmax::MAX];
+    &[add::ADD, add::SUB, mul::MUL, mul::MAD, div::ROOM, sign::ABS, sign::NEG, minmax::MIN, minmax::MAX];
 
 /// The integer type of the instruction; `None` in its float forms.
 fn integer_type(cx: &Cx<'_>) -> Option<Ty> {

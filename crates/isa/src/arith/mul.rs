@@ -9,6 +9,8 @@ use hostwarp_ir::{IntBin, Value};
 
 const SETS: &[(&str, &str)] = &[(".mode", ".lo .hi"), (".type", ".u16 .u32 .u64 .s16 .s32 .s64")];
 const WIDE: &[(&str, &str)] = &[(".type", ".u16 .u32 .s16 .s32")];
+/// Extended precision: 64 bits since PTX 4.3.
+const CARRY: &[(&str, &str)] = &[(".mode", ".lo .hi"), (".type", ".u32 .s32 .u64 .s64")];
 const SATURATED: &[(&str, &str)] = &[(".mode", ".hi"), (".type", ".s32")];
 
 /// `mul`
@@ -48,12 +50,16 @@ pub const MAD: Room = Room {
         Form::new("mad.mode.type  d:.type, a:.type, b:.type, c:.type", SETS, since(10, 10)),
         Form::new("mad.wide.type  d:2.type, a:.type, b:.type, c:2.type", WIDE, since(10, 10)),
         Form::new("mad.mode.sat.type  d:.type, a:.type, b:.type, c:.type", SATURATED, since(10, 10)),
+        Form::new("mad.mode.cc.type  d:.type, a:.type, b:.type, c:.type", CARRY, since(30, 20)),
         float::MAD_F32,
         float::MAD_F64,
     ],
     rule: None,
     meaning: |cx| {
         let Some(ty) = integer_type(cx) else { return float::mad(cx) };
+        if cx.has(".cc") {
+            return Err("the carry flag".into());
+        }
         let t = product(cx, ty);
         let t = cx.name(t, "product");
         let c = cx.src("c");

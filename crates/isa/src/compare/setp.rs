@@ -76,15 +76,7 @@ pub const ROOM: Room = Room {
 };
 
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
-    let ty = cx.ty(".type");
-    let (a, b) = (cx.arith("a", ty), cx.arith("b", ty));
-    let cmp = cx.get(".cmp").unwrap_or_default();
-    let t = if ty.is_float() {
-        crate::float::arith::compare(cx, cmp, a, b, cx.has(".ftz"))
-    } else {
-        compare(cx, cmp, a, b, ty.is_signed())
-    };
-    let t = cx.name(t, "t");
+    let t = compared(cx);
     if cx.b.ty(t).count == 2 {
         for (name, half) in [("p", 0), ("q", 1)] {
             let t = cx.b.extract(t, half);
@@ -100,20 +92,39 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
     Ok(())
 }
 
-/// Combines with `c` and writes, if somebody asked for it.
-fn result(cx: &mut Cx<'_>, name: &str, t: Value) {
-    if !cx.given(name) {
-        return;
-    }
+/// The comparison of `a` and `b`; a packed `i1` for packed types.
+pub(super) fn compared(cx: &mut Cx<'_>) -> Value {
+    let ty = cx.ty(".type");
+    let (a, b) = (cx.arith("a", ty), cx.arith("b", ty));
+    let cmp = cx.get(".cmp").unwrap_or_default();
+    let t = if ty.is_float() {
+        crate::float::arith::compare(cx, cmp, a, b, cx.has(".ftz"))
+    } else {
+        compare(cx, cmp, a, b, ty.is_signed())
+    };
+    cx.name(t, "t")
+}
+
+/// A comparison combined with `c`, if there is one.
+pub(super) fn combined(cx: &mut Cx<'_>, t: Value) -> Value {
     let op = match cx.get(".bool") {
-        None => return cx.set(name, t),
+        None => return t,
         Some(".and") => IntBin::And,
         Some(".or") => IntBin::Or,
         Some(_) => IntBin::Xor,
     };
     let c = cx.src("c");
-    let combined = cx.b.int(op, t, c);
-    cx.set(name, combined);
+    let count = cx.b.ty(t).count;
+    let c = cx.b.splat(c, count);
+    cx.b.int(op, t, c)
+}
+
+/// Writes a predicate, if somebody asked for it.
+fn result(cx: &mut Cx<'_>, name: &str, t: Value) {
+    if cx.given(name) {
+        let t = combined(cx, t);
+        cx.set(name, t);
+    }
 }
 
 /// An integer comparison by its operator (with its dot).

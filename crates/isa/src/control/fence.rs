@@ -56,7 +56,7 @@ pub const FENCE: Room = Room {
             since(86, 90),
         ),
         Form::new("fence.proxy.tensormap::generic.release.scope", SETS, since(83, 90)),
-        Form::new("fence.proxy.tensormap::generic.acquire.scope  [addr]:b64, size:b32", SETS, since(83, 90)),
+        Form::new("fence.proxy.tensormap::generic.acquire.scope  [addr]:b64, size:b32#", SETS, since(83, 90)),
     ],
     rule: None,
     meaning,

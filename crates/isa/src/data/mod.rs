@@ -5,6 +5,7 @@ pub mod hints;
 pub mod isspacep;
 pub mod ld;
 pub mod mov;
+pub mod prmt;
 pub mod st;
 
 use crate::{Cx, Match, Room};
@@ -13,6 +14,7 @@ use hostwarp_ir::{Mem, Order, Scope, Space};
 /// The rooms of this family.
 pub static ROOMS: &[Room] = &[
     mov::ROOM,
+    prmt::ROOM,
     ld::ROOM,
     ld::LDU,
     st::ROOM,
