@@ -1,6 +1,7 @@
-//! Among the lanes of a warp: `shfl.sync vote.sync activemask`.
+//! Among the lanes of a warp: `shfl.sync vote.sync match.sync activemask redux.sync elect.sync`.
 
 pub mod activemask;
+pub mod redux;
 pub mod shfl;
 pub mod vote;
 
@@ -8,7 +9,8 @@ use crate::{Cx, Room};
 use hostwarp_ir::{Target, Term, Type, Value};
 
 /// The rooms of this family.
-pub static ROOMS: &[Room] = &[shfl::ROOM, vote::ROOM, activemask::ROOM];
+pub static ROOMS: &[Room] =
+    &[shfl::ROOM, vote::ROOM, redux::MATCH_SYNC, activemask::ROOM, redux::REDUX_SYNC, redux::ELECT_SYNC];
 
 /// Brings the lanes in `mask` together and runs `body` in them; the results are 0 where the guard does not hold. Lanes that do
 /// not take part must not be seen by `body`, so here a guard is a branch.
