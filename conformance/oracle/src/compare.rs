@@ -129,9 +129,6 @@ impl Setp {
             return Err("setp compares operands without sign or selector".into());
         }
         let two = text.dests.len() == 2;
-        if matches!(ty, Type::Float(FloatType { lanes: 2, .. })) && !two {
-            return Err("a packed comparison has two destinations".into());
-        }
         let mut inputs = match ty {
             Type::Int(ty) => text.int_inputs(&[ty.bits; 2])?,
             Type::Float(ty) => text.float_inputs(ty, 2)?,
@@ -161,7 +158,8 @@ impl Setp {
                     self.relation.holds(ty.format.compare(element(a), element(b)))
                 };
                 let t = lane(0);
-                // The second destination of a packed comparison is its second element.
+                // The second destination of a packed comparison is its second element; without one
+                // (ptxas takes that, the manual does not show it) the element is lost.
                 [t, if ty.lanes == 2 { lane(1) } else { !t }]
             }
         };
@@ -186,10 +184,14 @@ impl Setp {
 #[derive(Debug, Clone)]
 pub(crate) struct Selp {
     width: u32,
+    /// `!c`, which the manual does not show and ptxas takes.
+    complement: bool,
 }
 
 impl Selp {
     pub fn parse(text: &mut Text) -> Result<(Selp, Vec<Input>), String> {
+        text.count_sources(3..=3)?;
+        let complement = std::mem::take(&mut text.sources[2].not);
         text.plain_operands(3)?;
         let (width, mut inputs);
         if let Some(ty) = text.mods.choice(FLOAT_TYPES) {
@@ -207,10 +209,10 @@ impl Selp {
             return Err("c is a predicate".into());
         }
         inputs.push(Input::Source);
-        Ok((Selp { width }, inputs))
+        Ok((Selp { width, complement }, inputs))
     }
 
     pub fn eval(&self, [a, b, c, _]: [u64; 4]) -> u64 {
-        (if c & 1 == 1 { a } else { b }) & low_mask(self.width)
+        (if (c & 1 == 1) ^ self.complement { a } else { b }) & low_mask(self.width)
     }
 }

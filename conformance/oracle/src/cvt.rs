@@ -169,9 +169,9 @@ impl Cvt {
 /// Choices, as in [`crate::float`]: does `.ftz` flush the f32 input of a float-to-float conversion?
 ///
 /// The code that assemblers emit for f16 is the same with and without `.ftz`, so there it does not:
-/// `cvt.rp.ftz.f16.f32` of the smallest subnormal is 0x0001.
+/// `cvt.rp.ftz.f16.f32` of the smallest subnormal is 0x0001. For bf16, of the same size, it does.
 fn flushes_input(from: Format, to: Format) -> bool {
-    from == Format::F32 && to.width() != 16
+    from == Format::F32 && to != Format::F16
 }
 
 /// NaN as an integer: zero, unless 64 bits are on either side; then the top bit alone.

@@ -155,11 +155,12 @@ impl Format {
 
     /// The result of arithmetic with NaN among its inputs, or of an invalid operation when none is.
     ///
-    /// For f64 the first NaN in operand order is kept and made quiet, and invalid operations give the
-    /// negative default NaN. Not measured yet: precedence, and the sign of the default.
+    /// For f64 one of the NaNs is kept and made quiet: b before a, and c, where there is one, between
+    /// them. Invalid operations give the negative default NaN.
     pub fn nan_result(self, inputs: &[u64]) -> u64 {
-        match (self, inputs.iter().find(|x| self.is_nan(**x))) {
-            (Format::F64, Some(nan)) => self.quiet(*nan),
+        let by_precedence = inputs.iter().skip(1).chain(inputs.first());
+        match (self, by_precedence.copied().find(|x| self.is_nan(*x))) {
+            (Format::F64, Some(nan)) => self.quiet(nan),
             (Format::F64, None) => 0xfff8_0000_0000_0000,
             _ => self.canonical_nan(),
         }
@@ -170,28 +171,24 @@ impl Format {
         if self == Format::F64 { self.quiet(b) } else { self.canonical_nan() }
     }
 
-    /// neg of a NaN: f64 flips the sign and keeps the payload.
-    pub fn nan_of_neg(self, a: u64) -> u64 {
-        if self == Format::F64 { a ^ self.sign_bit() } else { self.canonical_nan() }
-    }
-
-    /// abs of a NaN: f64 passes it unchanged, says the manual.
-    pub fn nan_of_abs(self, a: u64) -> u64 {
-        if self == Format::F64 { a } else { self.canonical_nan() }
+    /// neg and abs of a NaN: f64 makes it quiet, and not even its sign changes.
+    pub fn nan_of_sign(self, a: u64) -> u64 {
+        if self == Format::F64 { self.quiet(a) } else { self.canonical_nan() }
     }
 
     /// The NaN that a float-to-float cvt makes of a NaN of format `from`.
-    pub fn nan_of_cvt(self, from: Format, a: u64) -> u64 {
+    pub fn nan_of_cvt(self, from: Format, a: u64, ftz: bool) -> u64 {
         match (from, self) {
             // A shift: even a signalling NaN stays what it is.
-            (Format::Bf16, Format::F32) => a << 16,
-            (Format::F64, Format::F64) => self.quiet(a),
-            // Sign and the upper payload survive.
-            (Format::F64, Format::F32) => {
-                (a >> 32 & 0x8000_0000) | 0x7fc0_0000 | (a >> 29 & low_mask(self.fraction_bits()))
+            (Format::Bf16, Format::F32) if !ftz => a << 16,
+            // Flushing an f32 is arithmetic: its NaN is the canonical one, here widened.
+            (Format::F32, Format::F64) if ftz => 0x7fff_ffff_e000_0000,
+            // With payloads on one side, the sign and as much of the payload's top as fits survive.
+            (Format::F64, _) | (_, Format::F64) => {
+                let sign = if from.is_negative(a) { self.sign_bit() } else { 0 };
+                let payload = (a & low_mask(from.fraction_bits())) << (64 - from.fraction_bits());
+                self.quiet(sign | self.infinity() | payload >> (64 - self.fraction_bits()))
             }
-            // The canonical f32 NaN, widened.
-            (_, Format::F64) => 0x7fff_ffff_e000_0000,
             _ => self.canonical_nan(),
         }
     }
@@ -291,20 +288,20 @@ fn compute<S: Semantics, W: Semantics>(op: Arith, operands: [u64; 3], round: Rou
 }
 
 /// A value of one format in another, correctly rounded. NaN is [`Format::nan_of_cvt`]'s; with
-/// `ftz_result` a result that is tiny in the new format becomes zero.
-pub(crate) fn convert(from: Format, to: Format, bits: u64, round: Round, ftz_result: bool) -> u64 {
+/// `ftz` a result that is a tiny f32 becomes zero.
+pub(crate) fn convert(from: Format, to: Format, bits: u64, round: Round, ftz: bool) -> u64 {
     if from.is_nan(bits) {
-        return to.nan_of_cvt(from, bits);
+        return to.nan_of_cvt(from, bits, ftz);
     }
     match from {
-        Format::F16 => convert_from::<HalfS>(to, bits, round, ftz_result),
-        Format::Bf16 => convert_from::<BFloatS>(to, bits, round, ftz_result),
-        Format::F32 => convert_from::<SingleS>(to, bits, round, ftz_result),
-        Format::F64 => convert_from::<DoubleS>(to, bits, round, ftz_result),
+        Format::F16 => convert_from::<HalfS>(to, bits, round, ftz),
+        Format::Bf16 => convert_from::<BFloatS>(to, bits, round, ftz),
+        Format::F32 => convert_from::<SingleS>(to, bits, round, ftz),
+        Format::F64 => convert_from::<DoubleS>(to, bits, round, ftz),
     }
 }
 
-fn convert_from<S: Semantics>(to: Format, bits: u64, round: Round, ftz_result: bool) -> u64 {
+fn convert_from<S: Semantics>(to: Format, bits: u64, round: Round, ftz: bool) -> u64 {
     fn to_format<S: Semantics, T: Semantics>(value: IeeeFloat<S>, round: Round) -> IeeeFloat<T> {
         let mut loses_info = false;
         value.convert_r(round, &mut loses_info).value
@@ -321,7 +318,7 @@ fn convert_from<S: Semantics>(to: Format, bits: u64, round: Round, ftz_result: b
         }
     };
     let result = result as u64;
-    if ftz_result && tiny { result & to.sign_bit() } else { result }
+    if ftz && tiny { result & to.sign_bit() } else { result }
 }
 
 /// An integer in a floating-point format, correctly rounded.
@@ -341,7 +338,7 @@ pub(crate) fn round_to_integral(format: Format, bits: u64, round: Round) -> u64 
         IeeeFloat::<S>::from_bits(bits.into()).round_to_integral(round).value.to_bits() as u64
     }
     match format {
-        _ if format.is_nan(bits) => format.nan_of_cvt(format, bits),
+        _ if format.is_nan(bits) => format.nan_of_cvt(format, bits, false),
         Format::F16 => rounded::<HalfS>(bits, round),
         Format::Bf16 => rounded::<BFloatS>(bits, round),
         Format::F32 => rounded::<SingleS>(bits, round),

@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 
-use crate::float::{Arith, FLOAT_TYPES, FloatType, Format, Round, arith, take_rounding};
-use crate::text::Text;
+use crate::float::{Arith, FLOAT_TYPES, FloatType, Format, Round, arith, convert, take_rounding};
+use crate::text::{Kind, Text, low_mask};
+
+const F32: FloatType = FloatType { format: Format::F32, lanes: 1 };
 
 /// The value, sign ignored, that marks an element as read from outside a tensor, for `.oob`.
 const OUT_OF_BOUNDS_NAN: u64 = 0x7ff7;
@@ -13,6 +15,8 @@ const OUT_OF_BOUNDS_NAN: u64 = 0x7ff7;
 pub(crate) struct FloatArith {
     op: Arith,
     ty: FloatType,
+    /// Of `add.f32.f16` and the like: the format of `a`, which is widened first.
+    narrow: Option<Format>,
     round: Round,
     ftz: bool,
     sat: bool,
@@ -33,6 +37,14 @@ impl FloatArith {
         let mods = &mut text.mods;
         let ty = mods.required("the type", FLOAT_TYPES)?;
         let half = matches!(ty.format, Format::F16 | Format::Bf16);
+        let narrow = if ty == F32 && matches!(op, Arith::Add | Arith::Sub) {
+            mods.choice(&[("f16", Format::F16), ("bf16", Format::Bf16)])
+        } else {
+            None
+        };
+        if narrow.is_some() && text.sources[0].kind != Kind::Register {
+            return Err("a 16-bit operand cannot be a constant".into());
+        }
         if half && text.opcode == "mad" {
             return Err("mad has no 16-bit float type".into());
         }
@@ -43,7 +55,8 @@ impl FloatArith {
             None if fused => return Err("a rounding modifier is missing".into()),
             None => Round::NearestTiesToEven,
         };
-        let ftz = matches!(ty.format, Format::F16 | Format::F32) && mods.take("ftz");
+        let flushes = matches!(ty.format, Format::F16 | Format::F32) && narrow.is_none();
+        let ftz = flushes && mods.take("ftz");
         let saturates = ty.format == Format::F16 || ty.format == Format::F32 && ty.lanes == 1;
         let sat = saturates && mods.take_all("sat");
         let relu = half && fused && mods.take_all("relu");
@@ -51,7 +64,7 @@ impl FloatArith {
         if relu && sat || oob && ftz {
             return Err(".relu excludes .sat, .oob excludes .ftz".into());
         }
-        Ok(FloatArith { op, ty, round, ftz, sat, relu, oob })
+        Ok(FloatArith { op, ty, narrow, round, ftz, sat, relu, oob })
     }
 
     pub fn eval(&self, [a, b, c, _]: [u64; 4]) -> u64 {
@@ -61,6 +74,12 @@ impl FloatArith {
             if self.oob && (out_of_bounds(a) || out_of_bounds(b)) {
                 return 0;
             }
+            let a = match self.narrow {
+                None => a,
+                Some(narrow) => {
+                    convert(narrow, format, a & low_mask(narrow.width()), Round::NearestTiesToEven, false)
+                }
+            };
             let result = arith(format, self.op, [a, b, c], self.round, self.ftz);
             match (self.sat, self.relu) {
                 (true, _) => format.saturate(result),
@@ -172,8 +191,7 @@ impl FloatSign {
         self.ty.map([a], |[a]| {
             let a = format.flush_if(self.ftz, a);
             match (format.is_nan(a), self.neg) {
-                (true, true) => format.nan_of_neg(a),
-                (true, false) => format.nan_of_abs(a),
+                (true, _) => format.nan_of_sign(a),
                 (false, true) => a ^ format.sign_bit(),
                 (false, false) => format.magnitude(a),
             }

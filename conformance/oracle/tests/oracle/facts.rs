@@ -76,12 +76,50 @@ fn nans_of_f32_and_conversions() {
     assert_eq!(eval("cvt.f32.f16 d, a", &[0xfe01]), [0x7fff_ffff]);
     assert_eq!(eval("cvt.rn.f32.f64 d, a", &[0x7ff8_0000_0000_0000]), [0x7fc0_0000]);
     assert_eq!(eval("cvt.rn.f32.f64 d, a", &[0xfff0_0000_2000_0000]), [0xffc0_0001]);
-    assert_eq!(eval("cvt.f64.f32 d, a", &[0xffc0_0001]), [0x7fff_ffff_e000_0000]);
+    assert_eq!(eval("cvt.f64.f32 d, a", &[0x7f80_0001]), [0x7ff8_0000_2000_0000]);
+    assert_eq!(eval("cvt.f64.f32 d, a", &[0xffc0_0001]), [0xfff8_0000_2000_0000]);
+    assert_eq!(eval("cvt.ftz.f64.f32 d, a", &[0xffc0_0001]), [0x7fff_ffff_e000_0000]);
+    assert_eq!(eval("cvt.ftz.f32.bf16 d, a", &[0xff81]), [0x7fff_ffff]);
+    assert_eq!(eval("cvt.f64.f64 d, a", &[0xfff0_0000_0000_0001]), [0xfff8_0000_0000_0001]);
     assert_eq!(eval("cvt.rn.bf16.f32 d, a", &[0xffc0_0001]), [0x7fff]);
     assert_eq!(eval("cvt.sat.f64.f64 d, a", &[0x7ff8_0000_0000_0000]), [0]);
     assert_eq!(eval("cvt.rzi.u8.f64 d, a", &[0x7ff8_0000_0000_0000]), [0x80]);
     assert_eq!(eval("cvt.rzi.s64.f32 d, a", &[0x7fc0_0000]), [1 << 63]);
     assert_eq!(eval("cvt.rzi.s32.f32 d, a", &[0x7fc0_0000]), [0]);
+}
+
+#[test]
+fn nans_of_f64() {
+    // Operands that say in their payload which one they are.
+    let [a, b, c] = [0x7ff0_0000_0000_000a, 0xfff0_0000_0000_000b, 0x7ff8_0000_0000_000c];
+    let quiet = |nan: u64| [nan | 1 << 51];
+    for op in ["add", "sub", "mul"] {
+        let text = format!("{op}.f64 d, a, b");
+        assert_eq!(eval(&text, &[a, b]), quiet(b));
+        assert_eq!(eval(&text, &[a, 0]), quiet(a));
+        assert_eq!(eval(&text, &[0, b]), quiet(b));
+    }
+    for text in ["fma.rn.f64 d, a, b, c", "mad.rz.f64 d, a, b, c"] {
+        assert_eq!(eval(text, &[a, b, c]), quiet(b));
+        assert_eq!(eval(text, &[a, 0, c]), quiet(c));
+        assert_eq!(eval(text, &[a, 0, 0]), quiet(a));
+    }
+    for text in ["neg.f64 d, a", "abs.f64 d, a"] {
+        assert_eq!(eval(text, &[a]), quiet(a));
+        assert_eq!(eval(text, &[b]), quiet(b));
+    }
+    let (infinity, invalid) = (0x7ff0_0000_0000_0000, [0xfff8_0000_0000_0000]);
+    assert_eq!(eval("sub.f64 d, a, b", &[infinity, infinity]), invalid);
+    assert_eq!(eval("fma.rn.f64 d, a, b, c", &[infinity, 0, 0]), invalid);
+}
+
+#[test]
+fn forms_that_the_manual_does_not_show_or_that_mix_types() {
+    assert_eq!(eval("selp.u32 d, a, b, !c", &[1, 2, 0]), [1]);
+    assert_eq!(eval("setp.lt.f16x2 p, a, b", &[0x0000_3c00, 0x3c00_0000]), [0]);
+    // 1 + 2^-12, which f16 does not hold
+    assert_eq!(eval("add.f32.f16 d, a, c", &[0x0c00, 0x3f80_0000]), [0x3f80_0800]);
+    assert_eq!(eval("sub.rz.sat.f32.bf16 d, a, c", &[0xbf80, 0x3f80_0000]), [0]);
 }
 
 #[test]
@@ -96,6 +134,7 @@ fn cvt_ftz_thresholds() {
     assert_eq!(eval(&text("rm"), &[0xb80f_ffff_e000_0001]), [0x8080_0000]);
     assert_eq!(eval(&text("rz"), &[0x380f_ffff_ffff_ffff]), [0]);
     assert_eq!(eval("cvt.rp.ftz.f16.f32 d, a", &[1]), [0x0001]);
+    assert_eq!(eval("cvt.rp.ftz.bf16.f32 d, a", &[1]), [0]);
 }
 
 #[test]

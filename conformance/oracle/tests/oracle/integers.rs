@@ -173,7 +173,6 @@ fn comparisons_combine_with_c() {
         "setp.equ.u32 p, a, b",
         "setp.eq.and.u32 p, a, b",
         "setp.eq.u32 p, a, b, c",
-        "setp.eq.f16x2 p, a, b",
         "setp.eq.ftz.f64 p, a, b",
     ] {
         assert!(Oracle::parse(text).is_err(), "{text}");
