@@ -11,7 +11,7 @@ use hostwarp_isa::Env;
 use hostwarp_syntax::{
     self as syntax, Declaration, Directive, DirectiveKind, Expr, LineIndex, Name, Space, Span, Statement,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The newest PTX version known, major × 10 + minor.
 const NEWEST: u32 = 94;
@@ -81,6 +81,8 @@ pub(crate) struct Checker<'m> {
     pub syntax_errors: Vec<u32>,
     /// A function is walked again to be inlined: what is wrong with it has been said.
     pub inlining: bool,
+    /// What is not supported yet is said once for each function.
+    pub said: FxHashSet<String>,
     /// Variables declared in bodies that exist once, whichever way a body is reached: by the place of their name.
     pub declared: FxHashMap<u32, u32>,
 }
@@ -104,12 +106,14 @@ impl<'m> Checker<'m> {
             missing: None,
             syntax_errors: vec![],
             inlining: false,
+            said: FxHashSet::default(),
             declared: FxHashMap::default(),
         }
     }
 
     pub fn report(&mut self, d: Diagnostic) {
-        if self.inlining && d.severity != Severity::Unsupported {
+        let unsupported = d.severity == Severity::Unsupported;
+        if unsupported && !self.said.insert(d.message.clone()) || self.inlining && !unsupported {
             return;
         }
         self.sink.push(d);
@@ -327,6 +331,7 @@ impl<'m> Checker<'m> {
         if let Some(name) = f.name() {
             self.define_function(f, name);
         }
+        self.said.clear();
         let before = self.scopes.begin_function();
         let params = self.params(f);
         let Some(body) = f.body() else {

@@ -51,7 +51,7 @@ pub struct Options {
     pub profile: Profile,
     /// Only look for errors: no IR is built.
     pub check_only: bool,
-    /// How many diagnostics are kept; the rest are counted.
+    /// How many errors, and how many other diagnostics, are kept; the rest are counted.
     pub max_diagnostics: usize,
 }
 

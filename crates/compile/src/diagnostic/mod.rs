@@ -114,9 +114,9 @@ impl From<&SyntaxError> for Diagnostic {
     }
 }
 
-/// Collects diagnostics, up to a limit; what is beyond it is only counted.
+/// Collects diagnostics, up to a limit for errors and one for everything else; what is beyond is only counted.
 pub(crate) struct Sink {
-    pub list: Vec<Diagnostic>,
+    list: Vec<Diagnostic>,
     limit: usize,
     left_out: usize,
     pub errors: usize,
@@ -127,10 +127,11 @@ impl Sink {
         Sink { list: vec![], limit, left_out: 0, errors: 0 }
     }
 
-    /// Whether the next one would be kept: making it can be left out otherwise.
     pub fn push(&mut self, d: Diagnostic) {
+        let others = self.list.len() - self.errors.min(self.limit);
+        let so_far = if d.severity == Severity::Error { self.errors } else { others };
         self.errors += usize::from(d.severity == Severity::Error);
-        if self.list.len() < self.limit {
+        if so_far < self.limit {
             self.list.push(d);
         } else {
             self.left_out += 1;
