@@ -11,7 +11,7 @@ use crate::operand::{Address, Base, Kind, Operand, Pool};
 use crate::scope::{Entity, Reg};
 use hostwarp_ir as ir;
 use hostwarp_isa::{Match, Ty};
-use hostwarp_syntax::{Block, Instruction, Name, Space, Span, Statement};
+use hostwarp_syntax::{Block, Instruction, Name, Space, Span, Statement, Targets};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -24,6 +24,8 @@ pub(crate) struct Body<'m> {
     pub inlinings: u32,
     unsupported: Option<Unusable>,
     labels: u32,
+    /// The lists of `.branchtargets`.
+    pub targets: Vec<Targets<'m>>,
     pub pool: Pool<'m>,
     /// Where variables in shared and local memory are in this kernel.
     pub places: FxHashMap<u32, u64>,
@@ -52,6 +54,7 @@ pub(crate) fn check<'m>(
         inlinings: 0,
         unsupported: None,
         labels: 0,
+        targets: vec![],
         pool: Pool::default(),
         places: FxHashMap::default(),
         shared: 0,
@@ -101,14 +104,21 @@ impl<'m> Body<'m> {
                     self.labels += 1;
                     c.define(label.name, Entity::Label(index));
                 }
-                Statement::CallTargets(t) | Statement::BranchTargets(t) => {
+                Statement::BranchTargets(t) => {
                     if let Some(name) = t.label {
-                        c.define(name, Entity::Targets);
+                        let index = self.targets.len() as u32;
+                        self.targets.push(t);
+                        c.define(name, Entity::Targets(Some(index)));
+                    }
+                }
+                Statement::CallTargets(t) => {
+                    if let Some(name) = t.label {
+                        c.define(name, Entity::Targets(None));
                     }
                 }
                 Statement::CallPrototype(f) => {
                     if let Some(name) = f.name() {
-                        c.define(name, Entity::Targets);
+                        c.define(name, Entity::Targets(None));
                     }
                 }
                 _ => {}
@@ -138,7 +148,7 @@ impl<'m> Body<'m> {
 
     fn instruction(&mut self, c: &mut Checker<'m>, instruction: Instruction<'m>) {
         self.pool.clear();
-        c.branching = matches!(instruction.opcode(), "bra" | "brx");
+        c.branching = instruction.opcode() == "bra";
         let guard = match instruction.guard() {
             None => None,
             Some(guard) => match self.guard(c, guard.predicate) {
@@ -146,8 +156,10 @@ impl<'m> Body<'m> {
                 Some(reg) => Some((reg, guard.negated)),
             },
         };
-        if instruction.opcode() == "call" {
-            return self.call(c, instruction, guard);
+        match instruction.opcode() {
+            "call" => return self.call(c, instruction, guard),
+            "brx" => return self.indexed_branch(c, instruction, guard),
+            _ => {}
         }
         let list = instruction.operands();
         let mut operands: SmallVec<[Operand<'m>; 6]> = SmallVec::new();

@@ -10,12 +10,15 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::layout::{Place, Spec, Variable};
 use crate::operand::{Kind, Operand};
 use crate::scope::{Entity, Reg};
-use hostwarp_ir::{self as ir, Mem, Op, Target, Term, Type};
+use hostwarp_ir::{self as ir, Mem, Op, Target, Term, TrapKind, Type};
 use hostwarp_isa::Ty;
 use hostwarp_syntax::{self as syntax, Expr, ExprKind, Instruction, Space, Span};
 
 /// Bodies inlined into one kernel; calls that call twice as often at each level would go on for ever.
 const MOST_INLININGS: u32 = 2000;
+
+/// What `assert` calls when it fails. The launch fails there, as on a device.
+const ASSERT: &str = "__assertfail";
 
 /// A parameter of the function and what the call gives for it.
 struct Pair<'m> {
@@ -83,14 +86,13 @@ impl<'m> Body<'m> {
         let results = self.pairs(c, function.returns(), returns, span);
         let values = self.pairs(c, function.params(), arguments, span);
         let (Some(results), Some(values)) = (results, values) else { return self.abandon() };
-        if self.emit.is_none() {
-            if function.body().is_none() {
-                self.elsewhere(c, name, callee.span());
-            }
-            return;
-        }
-        if function.body().is_none() {
+        if function.body().is_none() && name != ASSERT {
             return self.elsewhere(c, name, callee.span());
+        }
+        let Some(emit) = &mut self.emit else { return };
+        emit.builder().set_line(c.line(span));
+        if function.body().is_none() {
+            return emit.end(guard, Term::Trap(TrapKind::Trap));
         }
         self.inlinings += 1;
         if self.inlined.contains(&index) || self.inlined.len() > 30 || self.inlinings > MOST_INLININGS {

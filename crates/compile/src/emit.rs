@@ -52,9 +52,23 @@ impl Emit {
         self.b.switch_to(block);
     }
 
-    fn block_of(&mut self, label: u32) -> ir::Block {
+    pub fn block_of(&mut self, label: u32) -> ir::Block {
         let b = &mut self.b;
         *self.labels.entry(label).or_insert_with(|| b.new_block())
+    }
+
+    /// Ends the block with `term` where the guard holds; code goes on behind it otherwise.
+    pub fn end(&mut self, guard: Option<(Reg, bool)>, term: ir::Term) {
+        let next = self.b.new_block();
+        if let Some((reg, negated)) = guard {
+            let p = self.read(reg);
+            let act = self.b.new_block();
+            let (yes, no) = if negated { (next, act) } else { (act, next) };
+            self.b.branch(p, yes, no);
+            self.b.switch_to(act);
+        }
+        self.b.terminate(term);
+        self.b.switch_to(next);
     }
 
     /// The function; dynamic shared memory begins at `dynamic`.

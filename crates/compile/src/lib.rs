@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod branch;
 mod cache;
 mod call;
 mod check;

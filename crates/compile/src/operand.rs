@@ -151,7 +151,7 @@ impl<'m> Checker<'m> {
             Some(Entity::Variable(index)) => Kind::Variable { index, offset: 0 },
             Some(Entity::Label(index)) => Kind::Label(index),
             Some(Entity::Function(_)) => Kind::Function,
-            Some(Entity::Targets) => Kind::Other("a list of targets"),
+            Some(Entity::Targets(_)) => Kind::Other("a list of targets"),
             Some(Entity::Broken) => Kind::Error,
             None if name == "WARP_SZ" => Kind::Const(Const::S64(32)),
             None => self.special(name, span, pool),

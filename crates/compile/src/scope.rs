@@ -24,8 +24,8 @@ pub(crate) enum Entity {
     Label(u32),
     /// A function or kernel: index into the module's table.
     Function(u32),
-    /// A prototype or a list of targets.
-    Targets,
+    /// A list of targets of a branch (index into the function's table), or of a call, or a prototype.
+    Targets(Option<u32>),
     /// Defined with an error that was reported: whatever is done with it is not reported again.
     Broken,
 }
@@ -37,7 +37,7 @@ impl Entity {
             Entity::Variable(_) => "a variable",
             Entity::Label(_) => "a label",
             Entity::Function(_) => "a function",
-            Entity::Targets => "a list of targets or a prototype",
+            Entity::Targets(_) => "a list of targets or a prototype",
             Entity::Broken => "something with an error",
         }
     }

@@ -108,3 +108,21 @@ fn guards_and_widths() {
         assert!(text.contains(part), "no {part} in\n{text}");
     }
 }
+
+#[test]
+fn branches_by_index() {
+    let f = kernel(
+        "brx.idx %r1, list; A: add.u32 %r1, %r1, 1; B0: @%p1 brx.idx.uni %r2, list; ret; B1: exit; list: .branchtargets A, B<2>;",
+    );
+    assert_eq!(f.to_string().matches("switch").count(), 2, "{f}");
+}
+
+#[test]
+fn a_failed_assertion_traps() {
+    let f = functions(&format!(
+        "{HEAD}.extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s);\n\
+         .entry k() {{ .reg .pred %p; .param .b64 a; .param .b32 l; @%p call __assertfail, (a, a, l, a, a); ret; }}"
+    ))
+    .remove(0);
+    assert!(f.to_string().contains("trap"), "{f}");
+}
