@@ -27,7 +27,23 @@ pub fn read(path: &Path) -> Result<Source, Failure> {
         let hint = if path.is_dir() { "; name a .ptx file in it" } else { "" };
         Failure::input(format!("cannot read `{}`: {e}{hint}", path.display()))
     })?;
+    if let Some(what) = no_ptx(path, &bytes) {
+        return Err(Failure::input(format!("`{}` is {what}", path.display())));
+    }
     Ok(Source { name: path.display().to_string(), bytes })
+}
+
+/// Files that are often given in place of PTX, and how to get from there to PTX.
+fn no_ptx(path: &Path, bytes: &[u8]) -> Option<&'static str> {
+    const ELF: &[u8] = b"\x7fELF";
+    const FATBIN: &[u8] = &[0x50, 0xed, 0x55, 0xba];
+    if bytes.starts_with(ELF) || bytes.starts_with(FATBIN) {
+        return Some("a binary, not PTX; `cuobjdump --dump-ptx` shows the PTX in it, if it has any");
+    }
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("cu" | "cuh") => Some("CUDA C++, not PTX; compile it with `nvcc --ptx` first"),
+        _ => None,
+    }
 }
 
 impl Source {

@@ -13,9 +13,9 @@ A VALUE is
   f32[1024]                    a buffer of zeros, its address is passed; shapes like f32[64,64]
   f32[1024]=1.5                every element 1.5
   f32[1024]:iota               0, 1, 2, …
-  f32[1024]:rand=7             random from the seed 7: floats in [0, 1), integers over their whole range
-  @FILE                        the contents of a file: .npy, or raw bytes; f32@FILE says what they are
-  &NAME  &NAME+16              the address of another argument's buffer, 16 bytes further on
+  f32[1024]:rand=7             random from the seed 7: floats in [0, 1), integers of any size
+  @FILE                        what is in a file: .npy, or raw bytes; f32@FILE gives their type
+  &NAME  &NAME+16              an address in another argument's buffer, 16 bytes further on
   hex:00ff80…  @FILE           the bytes of a struct parameter
 Elements: u8 u16 u32 u64 s8 s16 s32 s64 b8 b16 b32 b64 f16 bf16 f32 f64";
 
@@ -157,11 +157,19 @@ impl Array {
         type_text(self.ty, &self.shape)
     }
 
-    /// The elements.
-    pub fn data(&self) -> Data {
-        let count: usize = self.shape.iter().product();
+    /// How many bytes the elements take.
+    pub fn byte_len(&self) -> usize {
+        self.shape.iter().product::<usize>() * size(self.ty)
+    }
+
+    /// The elements; an error if they do not fit in the host's memory.
+    pub fn data(&self) -> Result<Data, String> {
         let width = size(self.ty);
-        let mut bytes = vec![0; count * width];
+        let mut bytes: Vec<u8> = vec![];
+        bytes
+            .try_reserve_exact(self.byte_len())
+            .map_err(|_| format!("the host has no memory for {}", self.type_text()))?;
+        bytes.resize(self.byte_len(), 0);
         if self.fill != Fill::Bits(0) {
             for (i, chunk) in bytes.chunks_exact_mut(width).enumerate() {
                 let bits = match self.fill {
@@ -172,7 +180,7 @@ impl Array {
                 chunk.copy_from_slice(&bits.to_le_bytes()[..width]);
             }
         }
-        Data { ty: self.ty, shape: self.shape.clone(), bytes }
+        Ok(Data { ty: self.ty, shape: self.shape.clone(), bytes })
     }
 }
 
@@ -316,18 +324,18 @@ mod tests {
 
     #[test]
     fn arrays_are_filled() {
-        assert_eq!(array("u16[3]:iota").data().bytes, [0, 0, 1, 0, 2, 0]);
-        assert_eq!(array("f32[2]=1").data().bytes, [0, 0, 128, 63, 0, 0, 128, 63]);
-        assert_eq!(array("f32[0]").data().bytes, Vec::<u8>::new());
+        assert_eq!(array("u16[3]:iota").data().unwrap().bytes, [0, 0, 1, 0, 2, 0]);
+        assert_eq!(array("f32[2]=1").data().unwrap().bytes, [0, 0, 128, 63, 0, 0, 128, 63]);
+        assert_eq!(array("f32[0]").data().unwrap().bytes, Vec::<u8>::new());
         for ty in ["f16", "bf16", "f32", "f64"] {
-            let data = array(&format!("{ty}[4096]:rand=1")).data();
+            let data = array(&format!("{ty}[4096]:rand=1")).data().unwrap();
             let values: Vec<f64> = data.elements().map(|b| number::to_f64(b, data.ty)).collect();
             assert!(values.iter().all(|v| (0.0..1.0).contains(v)), "{ty}");
             let mean = values.iter().sum::<f64>() / 4096.0;
             assert!((0.45..0.55).contains(&mean), "{ty}: {mean}");
         }
         // Recorded outputs depend on these bits.
-        assert_eq!(array("u32[2]:rand=1").data().elements().collect::<Vec<_>>(), RANDOM_1);
+        assert_eq!(array("u32[2]:rand=1").data().unwrap().elements().collect::<Vec<_>>(), RANDOM_1);
         assert_ne!(array("u32[2]:rand=2").data(), array("u32[2]:rand=1").data());
     }
 

@@ -234,6 +234,7 @@ fn wrong_launches_exit_3() {
     with(&["--block", "2048"]).exits(3).complains("1024");
     with(&["--grid", "0"]).exits(3).complains("at least 1");
     with(&["--shared", "999999"]).exits(3).complains("shared");
+    interp(&[&saxpy, "n=1", "a=1", "x=f32[99999999999]", "y=f32[1]"]).exits(3).complains("memory");
     with(&["--entry", "daxpy"]).exits(3).complains("`daxpy`").complains("saxpy");
     let json = with(&["--block", "2048", "--json"]).exits(3).json();
     assert_eq!(json["error"]["kind"], "launch");
@@ -250,6 +251,9 @@ fn wrong_ptx_exits_1_with_file_and_line() {
     let k = kernel("wrong.ptx", ".reg .b32 %r<4>;\nadd.s33 %r1, %r2, %r3;");
     interp(&[k.text(), "out=u32[1]"]).exits(1).complains("wrong.ptx:6").complains("s33");
     interp(&["nowhere.ptx"]).exits(1).complains("nowhere.ptx");
+    interp(&[&example("matmul.cu")]).exits(1).complains("nvcc --ptx");
+    let elf = Scratch::new("k.cubin", b"\x7fELF\x02");
+    interp(&[elf.text()]).exits(1).complains("cuobjdump");
 }
 
 #[test]

@@ -14,8 +14,8 @@ Examples:
   nvcc --ptx -o - k.cu | hostwarp check -
   hostwarp check --json k.ptx          one JSON object per line and diagnostic
 
-Exits 0 if nothing is wrong (warnings do not count), 1 if something is, 5 if a kernel needs something Hostwarp does not do
-yet. `hostwarp explain CODE` says more about a diagnostic.")]
+Exits 0 if nothing is wrong (warnings do not count), 1 if something is, 5 if a kernel needs
+something Hostwarp does not do yet. `hostwarp explain CODE` says more about a diagnostic.")]
 pub struct Check {
     /// Files; `-` reads stdin.
     #[arg(required = true, value_name = "FILE")]

@@ -19,8 +19,9 @@ Examples:
   hostwarp eval 'fma.rn.f16x2 d, a, b, c' a=1.5,2 b=0x3c003c00 c=0,-1
   hostwarp eval 'setp.lt.f32 p, a, 0.5; selp.b32 d, 7, 8, p' a=nan --profile both
 
-Registers need no declaration: each has the type of the place it stands in. Values are numbers as in `hostwarp run`; with
-commas they are the parts of a packed register, lowest first. A register that is read must be given.")]
+Registers need no declaration: each has the type of the place it stands in. Values are numbers
+as in `hostwarp run`; with commas they are the parts of a packed register, lowest first.
+A register that is read must be given.")]
 pub struct Eval {
     /// The instructions, separated by `;`.
     instructions: String,

@@ -15,12 +15,14 @@ use std::time::{Duration, Instant};
 const EXAMPLES: &str = "\
 Examples:
   hostwarp run saxpy.ptx --grid 4 --block 256 n=1024 a=2.5 x=f32[1024]:iota y=f32[1024]=1
-  hostwarp run image.ptx --grid 64,64 --block 16,16 in=@photo.npy out=u8[1024,1024] --out out=result.npy
+  hostwarp run image.ptx --grid 64,64 --block 16,16 in=@photo.npy out=u8[1024,1024] \\
+      --out out=result.npy
   hostwarp run k.ptx --entry second --shared 4096 sym:table=f32[256]:rand=1 0=u32[64]
   hostwarp run k.ptx --emit llvm --block 128
 
-A parameter that is missing is an error that shows the signature. Compilers number parameters (k_param_0); give them by
-position: 0=… 1=…. `sym:NAME=VALUE` sets a .global or .const variable before the launch.
+A parameter that is missing is an error that shows the signature. Compilers number
+parameters (k_param_0); give them by position: 0=… 1=….
+`sym:NAME=VALUE` sets a .global or .const variable before the launch.
 Quote values with brackets in shells that expand them, and those with an `&`.";
 
 /// Run a kernel.
@@ -352,11 +354,9 @@ fn params_of(device: &Device, kernel: &Kernel, arguments: Vec<(String, Value)>) 
             Value::Bytes(bytes) => bytes,
             Value::Array(_) | Value::File(..) if p.array => data(value)?.bytes,
             Value::Array(_) | Value::File(..) if p.ty.bits() == 64 => {
-                let data = data(value)?;
-                let buffer = device.buffer_named::<u8>(&p.name, data.bytes.len())?;
-                buffer.write(0, &data.bytes)?;
+                let (buffer, ty, shape) = make_buffer(device, &p.name, value)?;
                 let address = buffer.address().to_le_bytes().to_vec();
-                made.push(Made { name: p.name.clone(), ty: data.ty, shape: data.shape, buffer });
+                made.push(Made { name: p.name.clone(), ty, shape, buffer });
                 address
             }
             other => {
@@ -382,6 +382,21 @@ fn params_of(device: &Device, kernel: &Kernel, arguments: Vec<(String, Value)>) 
     Ok((made, args))
 }
 
+/// A buffer with its contents. Device memory is asked first: it knows its size, the host may fail hard.
+fn make_buffer(device: &Device, name: &str, value: Value) -> Result<(Buffer<u8>, Ty, Vec<usize>), Failure> {
+    let reserved = match &value {
+        Value::Array(a) => Some(device.buffer_named::<u8>(name, a.byte_len())?),
+        _ => None,
+    };
+    let data = data(value)?;
+    let buffer = match reserved {
+        Some(buffer) => buffer,
+        None => device.buffer_named::<u8>(name, data.bytes.len())?,
+    };
+    buffer.write(0, &data.bytes)?;
+    Ok((buffer, data.ty, data.shape))
+}
+
 fn takes(p: &Param) -> String {
     match p.ty.bits() {
         _ if p.array => format!("takes {} bytes: hex:…, @FILE or an array", p.size),
@@ -393,7 +408,7 @@ fn takes(p: &Param) -> String {
 
 fn data(value: Value) -> Result<Data, Failure> {
     match value {
-        Value::Array(array) => Ok(array.data()),
+        Value::Array(array) => array.data().map_err(Failure::launch),
         Value::File(ty, path) => Data::read(ty, &path).map_err(Failure::input),
         other => Err(Failure::launch(format!("an array or a file is wanted, not {}", other.describe()))),
     }
