@@ -90,6 +90,8 @@ pub(crate) struct Integer {
     ty: IntType,
     sat: bool,
     relu: bool,
+    /// Predicates that are complemented, `!a` and `!b`; ptxas takes that.
+    complement: [bool; 2],
 }
 
 impl Integer {
@@ -113,8 +115,14 @@ impl Integer {
             "mul" => (Op::Mul(text.mods.required("the mode", &half)?), PLAIN, 2),
             _ => (Op::Mad(text.mods.required("the mode", &half)?), PLAIN, 3),
         };
-        text.plain_operands(count)?;
         let ty = IntType::take(text, names)?;
+        let mut complement = [false; 2];
+        if ty.bits == 1 {
+            for (complement, source) in complement.iter_mut().zip(&mut text.sources) {
+                *complement = std::mem::take(&mut source.not);
+            }
+        }
+        text.plain_operands(count)?;
         if matches!(op, Op::Mul(Half::Wide) | Op::Mad(Half::Wide)) && ty.bits == 64 {
             return Err(".wide is for 16 and 32 bits".into());
         }
@@ -128,7 +136,7 @@ impl Integer {
         let sat = may_saturate && text.mods.take_all("sat");
         let may_relu = matches!(op, Op::Min | Op::Max) && ty.signed && (ty.bits == 32 || ty.lanes > 1);
         let relu = may_relu && text.mods.take_all("relu");
-        Ok(Integer { op, ty, sat, relu })
+        Ok(Integer { op, ty, sat, relu, complement })
     }
 
     /// The widths of the source operands.
@@ -166,6 +174,7 @@ impl Integer {
     }
 
     fn element(&self, a: i128, b: i128) -> u64 {
+        let [a, b] = [a ^ i128::from(self.complement[0]), b ^ i128::from(self.complement[1])];
         let mut result = match self.op {
             Op::Add => a + b,
             Op::Sub => a - b,

@@ -32,7 +32,7 @@ fn meanings_agree_with_the_oracle_on_many_inputs() {
 /// Opcodes of which the oracle knows every form on plain registers.
 #[rustfmt::skip]
 const WHOLE: &[&str] = &[
-    "mul", "mad", "fma", "min", "max", "neg", "abs", "not", "shl", "shr", "setp", "selp", "cvt",
+    "mul", "mad", "fma", "min", "max", "neg", "abs", "and", "or", "xor", "not", "shl", "shr", "setp", "selp", "cvt",
     "vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset", "vmad",
     "vadd2", "vsub2", "vavrg2", "vabsdiff2", "vmin2", "vmax2", "vset2",
     "vadd4", "vsub4", "vavrg4", "vabsdiff4", "vmin4", "vmax4", "vset4",

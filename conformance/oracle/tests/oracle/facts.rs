@@ -116,6 +116,7 @@ fn nans_of_f64() {
 #[test]
 fn forms_that_the_manual_does_not_show_or_that_mix_types() {
     assert_eq!(eval("selp.u32 d, a, b, !c", &[1, 2, 0]), [1]);
+    assert_eq!(eval("and.pred d, a, !b", &[1, 0]), [1]);
     assert_eq!(eval("setp.lt.f16x2 p, a, b", &[0x0000_3c00, 0x3c00_0000]), [0]);
     // 1 + 2^-12, which f16 does not hold
     assert_eq!(eval("add.f32.f16 d, a, c", &[0x0c00, 0x3f80_0000]), [0x3f80_0800]);
