@@ -403,7 +403,8 @@ impl<'m> Body<'m> {
 /// The space the instruction's `n`th address is in; nothing for generic ones.
 pub(crate) fn space_of(m: &Match, n: usize) -> Option<ir::Space> {
     let mut spaces = m.mods.iter().flatten().filter_map(|text| {
-        Some(match text.split("::").next()?.split('[').next()? {
+        let end = text.bytes().position(|b| matches!(b, b':' | b'['));
+        Some(match &text[..end.unwrap_or(text.len())] {
             ".global" => ir::Space::Global,
             ".shared" => ir::Space::Shared,
             ".local" => ir::Space::Local,

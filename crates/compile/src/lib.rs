@@ -38,7 +38,7 @@ mod scope;
 mod snippet;
 mod special;
 
-pub use diagnostic::{Code, Diagnostic, Example, Label, Page, Severity, Style, render, to_json};
+pub use diagnostic::{Code, Diagnostic, Example, Label, Page, Severity, Style, error_index, render, to_json};
 pub use module::{Data, Image, Kernel, Limits, Module, Param, Relocation, Symbol, Unusable};
 pub use snippet::{Snippet, SnippetRegister, compile_snippet};
 

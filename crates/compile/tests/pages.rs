@@ -1,6 +1,6 @@
 //! Every code has a page, and its examples are what they say.
 
-use hostwarp_compile::{Code, Example, Options, Severity, Style, compile, render};
+use hostwarp_compile::{Code, Example, Options, Severity, Style, compile, error_index, render};
 use std::collections::HashSet;
 
 fn codes_of(example: Example) -> (Vec<Code>, String) {
@@ -43,4 +43,17 @@ fn codes_are_told_apart() {
         assert!(code.markdown().contains(code.title()));
     }
     assert_eq!(Code::from_text("u0001").map(Code::severity), Some(Severity::Unsupported));
+}
+
+#[test]
+fn the_error_index_is_up_to_date() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors");
+    for (name, text) in error_index() {
+        let written = std::fs::read_to_string(format!("{dir}/{name}")).unwrap_or_default();
+        assert!(
+            written.replace("\r\n", "\n") == text,
+            "docs/errors/{name} is not what the code says; \
+             run `cargo run -p hostwarp-compile --example error_index -- docs/errors`"
+        );
+    }
 }

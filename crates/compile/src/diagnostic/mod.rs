@@ -7,7 +7,7 @@ mod render;
 
 pub use code::Code;
 pub use json::to_json;
-pub use pages::{Example, Page};
+pub use pages::{Example, Page, error_index};
 pub use render::{Style, render};
 
 use hostwarp_syntax::{Span, SyntaxError};

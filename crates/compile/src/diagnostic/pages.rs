@@ -54,6 +54,19 @@ const fn words(explanation: &'static str) -> Page {
     Page { explanation, wrong: None, right: None }
 }
 
+/// The error index: a page for each code and one that lists them, as file names and Markdown.
+pub fn error_index() -> Vec<(String, String)> {
+    let mut list =
+        String::from("# Diagnostics\n\n`P`: syntax, `E`: errors, `W`: warnings, `U`: not supported yet.\n\n");
+    let mut files = vec![];
+    for code in Code::ALL {
+        list.push_str(&format!("- [{0}]({0}.md): {1}\n", code.text(), code.title()));
+        files.push((format!("{code}.md"), code.markdown()));
+    }
+    files.push(("README.md".into(), list));
+    files
+}
+
 impl Code {
     /// Its page as Markdown: title, explanation, examples.
     pub fn markdown(self) -> String {
