@@ -1,7 +1,7 @@
 //! Every concrete instruction a form allows: for exhaustive tests, the conformance generator and the counts in `hostwarp isa`.
 
 use crate::form::{Class, Parsed};
-use crate::matching::{Env, Instr, Operand, OperandKind, resolve};
+use crate::matching::{Env, Instr, Match, Operand, OperandKind, resolve};
 use crate::ty::Ty;
 
 /// One concrete instruction: modifiers chosen, operands decorated.
@@ -146,31 +146,38 @@ fn register_type(parsed: &Parsed, mods: &[Option<&'static str>], slot: usize) ->
     })
 }
 
-fn is_legal(i: &Instance, parsed: &'static Parsed) -> bool {
-    let register = |ty: Ty| match ty {
-        Ty::BF16 => Ty::B16,
-        Ty::F16x2 | Ty::BF16x2 | Ty::Tf32 => Ty::B32,
-        t => t,
-    };
-    let mut operands: Vec<Operand<'_>> = vec![];
-    for o in &i.operands {
-        let operand = Operand {
-            selector: o.selector,
-            neg: o.neg,
-            not: o.not,
-            ..Operand::new(OperandKind::Reg(register(o.ty)))
+impl Instance {
+    /// What stands where, if the instance is legal.
+    pub fn matched(&self) -> Option<Match> {
+        let register = |ty: Ty| match ty {
+            Ty::BF16 => Ty::B16,
+            Ty::F16x2 | Ty::BF16x2 | Ty::Tf32 => Ty::B32,
+            t => t,
         };
-        match operands.pop_if(|_| o.pair) {
-            Some(first) => {
-                operands.push(Operand::new(OperandKind::Pair(Box::new(first), Box::new(operand))));
+        let mut operands: Vec<Operand<'_>> = vec![];
+        for o in &self.operands {
+            let operand = Operand {
+                selector: o.selector,
+                neg: o.neg,
+                not: o.not,
+                ..Operand::new(OperandKind::Reg(register(o.ty)))
+            };
+            match operands.pop_if(|_| o.pair) {
+                Some(first) => {
+                    operands.push(Operand::new(OperandKind::Pair(Box::new(first), Box::new(operand))));
+                }
+                None => operands.push(operand),
             }
-            None => operands.push(operand),
         }
+        let instr = Instr { opcode: self.opcode, mods: &self.mods, operands: &operands };
+        resolve(&instr, Env::NEWEST).ok()
     }
-    let instr = Instr { opcode: i.opcode, mods: &i.mods, operands: &operands };
+}
+
+fn is_legal(i: &Instance, parsed: &'static Parsed) -> bool {
     // An operand left out before one that is given would move the others: such a choice does not say what it means.
-    let in_place = |m: &crate::Match| i.operands.iter().all(|o| m.operands[o.slot].is_some());
-    matches!(resolve(&instr, Env::NEWEST), Ok(m) if std::ptr::eq(m.parsed, parsed) && in_place(&m))
+    let in_place = |m: &Match| i.operands.iter().all(|o| m.operands[o.slot].is_some());
+    i.matched().is_some_and(|m| std::ptr::eq(m.parsed, parsed) && in_place(&m))
 }
 
 /// The cartesian product, first factor slowest.

@@ -5,6 +5,7 @@
 //! room's meaning builds core ops through a [`Cx`].
 #![forbid(unsafe_code)]
 
+mod errata;
 pub mod form;
 mod instances;
 mod matching;
@@ -26,6 +27,7 @@ pub mod testing;
 pub mod video;
 pub mod warp;
 
+pub use errata::{Erratum, Spelling, errata};
 pub use form::{Form, Parsed, Since, since};
 pub use instances::{Instance, InstanceOperand, instances};
 pub use matching::{Env, Instr, Match, Misfit, Operand, OperandKind, resolve};

@@ -1,11 +1,11 @@
 //! `fma`: fused multiply-add, half, single and double precision.
 //!
 //! f32 since PTX 2.0 (sm_20), f64 since 1.4 (sm_13), f16 since 4.2 (sm_53), bf16 and `.relu` since 7.0 (sm_80), `.oob` since 8.1
-//! (sm_90). Recorded on an H200: no departure in any of 26 half-precision combinations × 5,120 triples.
+//! (sm_90). Recorded on an H200: no departure in any documented form.
 
 use super::{relu, rounding, saturate};
-use crate::{Cx, Form, Outcome, Room, since};
-use hostwarp_ir::{IntBin, IntCmp, Op, Value};
+use crate::{Cx, Erratum, Form, Outcome, Room, Ty, since};
+use hostwarp_ir::{IntBin, IntCmp, Op, Round, Type, Value};
 
 const SETS: &[(&str, &str)] = &[
     (".rnd", ".rn"),
@@ -46,16 +46,47 @@ pub const ROOM: Room = Room {
         "NaN results are 0x7fff for f16 and bf16, 0x7fffffff for f32, whatever the NaN operands were.",
         "The rounding modifier is required: the manual's \"default is .rn\" is not accepted by ptxas for half precision.",
         "`.oob.sat` (f16, f16x2) is not in the manual; ptxas takes it: +0 where out of bounds, otherwise as `.sat`.",
-        "bf16 with `.rz .rm .rp` is not in the manual; ptxas takes it and rounds to nearest all the same.",
+        "bf16 with `.rz .rm .rp` is not in the manual; ptxas takes it. For bf16x2 it rounds to nearest all the same, and so do we for both; what \
+         it makes of the scalar form is erratum F1.",
     ],
 };
 
+/// Where hardware departs.
+pub const ERRATA: &[&Erratum] = &[&AS_F16];
+
+const AS_F16: Erratum = Erratum {
+    id: "F1",
+    title: "scalar bf16 with a directed rounding is computed as f16",
+    text: "The manual has no `.rz .rm .rp` for bf16; ptxas accepts them and emits code for f16: the operands are read as f16 and widened to f32, \
+           the f32 fma rounds as asked, and its result is rounded to the nearest f16. `.relu` is dropped.",
+    opcodes: &["fma"],
+    applies: |s| s.m.ty(".btype") == Some(Ty::BF16) && s.m.get(".rnd3").is_some(),
+};
+
+/// Erratum F1.
+fn as_f16(cx: &mut Cx<'_>) -> Outcome {
+    let nearest = Op::FCvt(Round::Nearest);
+    let [a, b, c] = ["a", "b", "c"].map(|n| {
+        let half = super::operand(cx, n, Ty::F16);
+        cx.b.inst(nearest, &[half], Type::F32)
+    });
+    let op = Op::Fma { round: rounding(cx.get(".rnd3")), ftz: false };
+    let fused = cx.b.inst(op, &[a, b, c], Type::F32);
+    let fused = cx.name(fused, "fused");
+    let d = cx.b.inst(nearest, &[fused], Ty::F16.arith());
+    cx.set("d", d);
+    Ok(())
+}
+
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
+    if cx.departs(&AS_F16) {
+        return as_f16(cx);
+    }
     let place = [".htype", ".btype", ".type"].into_iter().find(|p| cx.get(p).is_some());
     let ty = match place {
         Some(p) => cx.ty(p),
-        None if cx.has(".f64") => crate::Ty::F64,
-        None => crate::Ty::F32,
+        None if cx.has(".f64") => Ty::F64,
+        None => Ty::F32,
     };
     let [a, b, c] = ["a", "b", "c"].map(|n| super::operand(cx, n, ty));
     let op = Op::Fma { round: rounding(cx.get(".rnd4")), ftz: cx.has(".ftz") };
@@ -78,7 +109,7 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
 }
 
 /// Where an operand is the out-of-bounds NaN.
-fn out_of_bounds(cx: &mut Cx<'_>, name: &str, ty: crate::Ty) -> Value {
+fn out_of_bounds(cx: &mut Cx<'_>, name: &str, ty: Ty) -> Value {
     let bits = cx.src(name);
     let halves = cx.b.bitcast(bits, ty.arith().to_int());
     let magnitude = cx.b.int_imm(IntBin::And, halves, 0x7fff);

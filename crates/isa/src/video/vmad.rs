@@ -1,9 +1,9 @@
 //! `vmad`: multiply-accumulate of bytes, half-words and words.
 //!
-//! Since PTX 2.0, sm_20.
+//! Since PTX 2.0, sm_20. Without `.sat` and scaling hardware does what the manual says; with them it departs ([`ERRATA`]).
 
 use super::{PARTS, TYPES, clamp, part};
-use crate::{Cx, Form, Instr, Match, Outcome, Room, since};
+use crate::{Cx, Erratum, Form, Instr, Match, Outcome, Room, Spelling, Ty, since};
 use hostwarp_ir::{Elem, IntBin, IntCmp, Value};
 
 const SETS: &[(&str, &str)] = &[
@@ -64,19 +64,20 @@ fn negation_rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
 
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
     let (atype, btype) = (cx.ty(".atype"), cx.ty(".btype"));
-    let (ta, tb) = (part(cx, "a", atype), part(cx, "b", btype));
+    let (ta, tb) = (factor(cx, "a", atype), factor(cx, "b", btype));
     let negate_product = cx.neg("a") ^ cx.neg("b");
     let signed_final = atype.is_signed() || btype.is_signed() || negate_product || cx.neg("c");
     // Only the product of two full unsigned words can need more than 63 bits and a sign.
     let full_word = |cx: &Cx<'_>, n: &str, signed: bool| cx.selector(n).is_none() && !signed;
     let wide = full_word(cx, "a", atype.is_signed()) && full_word(cx, "b", btype.is_signed()) && signed_final;
+    let wide = wide && !cx.departs(&WORDS_ARE_SIGNED);
 
     let product = cx.b.mul(ta, tb);
     let product = cx.name(product, "product");
     let low = if negate_product { cx.b.not(product) } else { product };
     let c = cx.src("c");
     let c = if cx.neg("c") { cx.b.not(c) } else { c };
-    let c = cx.b.ext(c, Elem::I64, signed_final);
+    let c = cx.b.ext(c, Elem::I64, signed_final || cx.departs(&C_IS_SIGNED));
     let lsb = cx.has(".po") || negate_product || cx.neg("c");
     let c = if lsb { cx.b.int_imm(IntBin::Add, c, 1) } else { c };
     let c = cx.name(c, "c");
@@ -106,6 +107,12 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
     Ok(())
 }
 
+/// A factor, as its type says.
+fn factor(cx: &mut Cx<'_>, name: &str, ty: Ty) -> Value {
+    let signed_word = cx.selector(name).is_none() && cx.departs(&WORDS_ARE_SIGNED);
+    part(cx, name, if signed_word { Ty::S32 } else { ty })
+}
+
 fn shift(cx: &mut Cx<'_>, low: Value, high: Option<Value>, scale: u64, signed: bool) -> Value {
     if scale == 0 {
         return low;
@@ -123,7 +130,9 @@ fn shift(cx: &mut Cx<'_>, low: Value, high: Option<Value>, scale: u64, signed: b
 
 fn saturate(cx: &mut Cx<'_>, result: Value, high: Option<Value>, signed: bool) -> Value {
     let (min, max) = (i64::from(i32::MIN), i64::from(i32::MAX));
-    let clamped = if !signed {
+    let clamped = if cx.departs(&NEGATIVE_BECOMES_ZERO) {
+        clamp(cx, result, 0, i64::from(u32::MAX))
+    } else if !signed {
         cx.b.int_imm(IntBin::MinU, result, u64::from(u32::MAX))
     } else {
         let inside = clamp(cx, result, min, max);
@@ -143,3 +152,44 @@ fn saturate(cx: &mut Cx<'_>, result: Value, high: Option<Value>, signed: bool) -
     };
     cx.name(clamped, "clamped")
 }
+
+/// Where hardware departs.
+pub const ERRATA: &[&Erratum] = &[&WORDS_ARE_SIGNED, &C_IS_SIGNED, &NEGATIVE_BECOMES_ZERO];
+
+/// Bits above the low word matter.
+fn cuts(s: &Spelling<'_>) -> bool {
+    s.has(".sat") || s.m.get(".scale").is_some()
+}
+
+fn signed_final(s: &Spelling<'_>) -> bool {
+    s.signed(".atype") || s.signed(".btype") || s.neg("a") ^ s.neg("b") || s.neg("c")
+}
+
+const WORDS_ARE_SIGNED: Erratum = Erratum {
+    id: "V1",
+    title: "full words are multiplied as signed numbers",
+    text: "The manual multiplies .u32 operands without a selector as unsigned numbers. Hardware multiplies them as signed ones; with `.sat` or a \
+           scale that can be seen.",
+    opcodes: &["vmad"],
+    applies: |s| {
+        let word = |name: &str, ty: &str| s.selector(name).is_none() && !s.signed(ty);
+        cuts(s) && (word("a", ".atype") || word("b", ".btype"))
+    },
+};
+
+const C_IS_SIGNED: Erratum = Erratum {
+    id: "V2",
+    title: "c is always sign-extended",
+    text: "The manual zero-extends `c` when the final result is unsigned. Hardware sign-extends it always. A scale then shifts the 64-bit sum \
+           right as an unsigned number.",
+    opcodes: &["vmad"],
+    applies: |s| cuts(s) && !signed_final(s),
+};
+
+const NEGATIVE_BECOMES_ZERO: Erratum = Erratum {
+    id: "V3",
+    title: "saturating an unsigned result makes negative sums 0",
+    text: "In the manual an unsigned result is never negative. On hardware it can be, by V1 and V2, and `.sat` makes it 0.",
+    opcodes: &["vmad"],
+    applies: |s| s.has(".sat") && s.m.get(".scale").is_none() && !signed_final(s),
+};
