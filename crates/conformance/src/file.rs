@@ -115,6 +115,45 @@ fn decode_case(rest: &mut &[u8]) -> Option<Recorded> {
     Some(Recorded { text, width, raw, hash })
 }
 
+/// The file of [`Finding`]s beside the recordings: a compressed JSON array.
+const FINDINGS: &str = "findings.json.zst";
+
+/// The findings of a directory of recordings; none if there is no file.
+pub fn read_findings(dir: &Path) -> Result<Vec<Finding>, String> {
+    let path = dir.join(FINDINGS);
+    if !path.exists() {
+        return Ok(vec![]);
+    }
+    let read = || -> Result<Vec<Finding>, String> {
+        let bytes = std::fs::read(&path).map_err(|e| e.to_string())?;
+        let text = zstd::decode_all(bytes.as_slice()).map_err(|e| e.to_string())?;
+        serde_json::from_slice(&text).map_err(|e| e.to_string())
+    };
+    read().map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Writes the findings of a directory of recordings.
+pub fn write_findings(dir: &Path, findings: &[Finding]) -> Result<(), String> {
+    let text = serde_json::to_vec(findings).map_err(|e| e.to_string())?;
+    let bytes = zstd::encode_all(text.as_slice(), 19).map_err(|e| e.to_string())?;
+    std::fs::write(dir.join(FINDINGS), bytes).map_err(|e| e.to_string())
+}
+
+/// The opcodes a directory has recordings of, sorted.
+pub fn recorded_opcodes(dir: &Path) -> Result<Vec<String>, String> {
+    let entries = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let paths = entries.filter_map(|e| Some(e.ok()?.path()));
+    let records = paths.filter(|p| p.extension().is_some_and(|e| e == "rec"));
+    let mut names: Vec<String> = records.filter_map(|p| Some(p.file_stem()?.to_str()?.to_string())).collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The recording of an opcode.
+pub fn path(dir: &Path, opcode: &str) -> std::path::PathBuf {
+    dir.join(format!("{opcode}.rec"))
+}
+
 /// A difference between the reference (ptxas at -O0) and another way to the same GPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {

@@ -2,15 +2,17 @@
 
 use crate::vectors::{ALL, Random, hash, operands};
 use hostwarp_isa as isa;
-use hostwarp_isa::{ Instance, Ty};
+use hostwarp_isa::{Instance, Ty};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// One form: an instruction whose result is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Case {
     /// The instruction, its operands called as in the manual: `%d`, `%a`, `%b`, …
     pub text: String,
+    /// What it is made of.
+    pub instance: Instance,
 }
 
 /// A register of a program: what cases have in common.
@@ -75,29 +77,52 @@ pub const HEADER: &str = ".version 8.8\n.target sm_90\n.address_size 64\n";
 
 /// All programs of an opcode.
 pub fn programs(opcode: &str) -> Vec<Program> {
-    let Some((_, opcode)) = isa::find(opcode) else { return vec![] };
+    programs_of(cases(opcode))
+}
+
+/// Programs that run these cases of one opcode.
+pub fn programs_of(cases: Vec<Case>) -> Vec<Program> {
     let mut groups: BTreeMap<Vec<Register>, Vec<Case>> = BTreeMap::new();
-    for instance in cases(opcode) {
-        let registers =
-            instance.operands.iter().map(|o| Register { name: o.name, ty: o.ty, dest: o.dest }).collect();
-        groups.entry(registers).or_default().push(Case { text: instance.text() });
+    for case in cases {
+        groups.entry(registers(&case.instance)).or_default().push(case);
     }
     groups
         .into_iter()
         .flat_map(|(registers, cases)| {
-            cases.chunks(CASES).map(|c| program(opcode, &registers, c.to_vec())).collect::<Vec<_>>()
+            cases.chunks(CASES).map(|c| program(&registers, c.to_vec())).collect::<Vec<_>>()
         })
         .collect()
 }
 
+fn registers(instance: &Instance) -> Vec<Register> {
+    instance.operands.iter().map(|o| Register { name: o.name, ty: o.ty, dest: o.dest }).collect()
+}
+
+/// How many concrete instructions on plain registers an opcode has, every selector counted.
+pub fn legal_forms(opcode: &str) -> usize {
+    let Some((entry, opcode)) = isa::find(opcode) else { return 0 };
+    let count = |parsed: &'static isa::Parsed| {
+        // Large selector sets are independent of everything else: each stands for "none" and its members.
+        let large =
+            parsed.operands.iter().filter_map(|o| o.selector.as_ref()).filter(|(m, _)| m.len() > SMALL);
+        let factor: usize = large.clone().map(|(m, optional)| m.len() + usize::from(*optional)).product();
+        let cap = if large.count() > 0 { 0 } else { usize::MAX };
+        isa::instances(opcode, parsed, cap).len() * factor
+    };
+    entry.forms.iter().map(count).sum()
+}
+
+/// Selector sets larger than this are sampled.
+const SMALL: usize = 15;
+
 /// The concrete instructions that are tested: every form, and where selectors are too many, each combination of everything else
 /// with a few seeded ones.
-fn cases(opcode: &'static str) -> Vec<Instance> {
-    let Some((entry, _)) = isa::find(opcode) else { return vec![] };
+pub fn cases(opcode: &str) -> Vec<Case> {
+    let Some((entry, opcode)) = isa::find(opcode) else { return vec![] };
     let mut out = vec![];
     for parsed in &entry.forms {
         let large: Vec<usize> = (0..parsed.operands.len())
-            .filter(|o| parsed.operands[*o].selector.as_ref().is_some_and(|(m, _)| m.len() > 15))
+            .filter(|o| parsed.operands[*o].selector.as_ref().is_some_and(|(m, _)| m.len() > SMALL))
             .collect();
         for instance in isa::instances(opcode, parsed, if large.is_empty() { usize::MAX } else { 0 }) {
             if !large.is_empty() {
@@ -117,10 +142,9 @@ fn cases(opcode: &'static str) -> Vec<Instance> {
     out.retain(|(form, i)| {
         known(form.since) && form.needs.iter().all(|(m, since)| known(*since) || !i.mods.contains(m))
     });
-    let mut out: Vec<Instance> = out.into_iter().map(|(_, i)| i).collect();
     // ptxas cannot read this one spelling.
-    out.retain(|i| i.operands.iter().all(|o| o.selector != Some(".b1024")));
-    out
+    out.retain(|(_, i)| i.operands.iter().all(|o| o.selector != Some(".b1024")));
+    out.into_iter().map(|(_, instance)| Case { text: instance.text(), instance }).collect()
 }
 
 /// The register type an operand of this type is kept in.
@@ -137,7 +161,7 @@ fn register(ty: Ty) -> &'static str {
     }
 }
 
-fn program(opcode: &'static str, registers: &[Register], cases: Vec<Case>) -> Program {
+fn program(registers: &[Register], cases: Vec<Case>) -> Program {
     let mut s = String::from(HEADER);
     let _ = writeln!(s, ".visible .entry {KERNEL}(.param .u64 in, .param .u64 out)\n{{");
     for r in registers {
@@ -159,12 +183,15 @@ fn program(opcode: &'static str, registers: &[Register], cases: Vec<Case>) -> Pr
         for (n, r) in registers.iter().filter(|r| r.dest).enumerate() {
             let (at, name) = (k * ALL * 8 + n * 4, r.name);
             let _ = match register(r.ty) {
-                ".pred" => writeln!(s, "    selp.u32 %t5, 1, 0, %{name};\n    st.global.u32 [%out+{at}], %t5;"),
+                ".pred" => {
+                    writeln!(s, "    selp.u32 %t5, 1, 0, %{name};\n    st.global.u32 [%out+{at}], %t5;")
+                }
                 t => writeln!(s, "    st.global{t} [%out+{at}], %{name};"),
             };
         }
     }
     s += "    ret;\n}\n";
     let sources: Vec<Ty> = registers.iter().filter(|r| !r.dest).map(|r| r.ty).collect();
+    let opcode = cases.first().map_or("", |c| c.instance.opcode);
     Program { opcode, ptx: s, inputs: operands(&sources), registers: registers.to_vec(), cases }
 }

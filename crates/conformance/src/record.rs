@@ -1,10 +1,11 @@
 //! Recording: what a GPU does, from ptxas at -O0 (the reference), at -O3, and from the driver's own assembler.
 
 use crate::cuda::Gpu;
-use crate::file::{FORMAT, Finding, Header, Recorded, Recording};
+use crate::file::{FORMAT, Finding, Header, Recorded, Recording, path, read_findings, write_findings};
 use crate::generate::{BLOCK, KERNEL, Program, programs};
 use crate::ptxas::Ptxas;
 use crate::vectors::{ALL, RAW, hash};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,6 +18,54 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
     /// Forms that could not be assembled or run, and why.
     pub failed: Vec<(String, String)>,
+}
+
+/// What [`record_all`] did with an opcode.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    /// The opcode.
+    pub opcode: String,
+    /// Forms recorded.
+    pub recorded: usize,
+    /// Differences of the other assemblers.
+    pub findings: usize,
+    /// Forms that could not be assembled or run, and why.
+    pub failed: Vec<(String, String)>,
+}
+
+/// Records opcodes (all that have forms, if none are named) from the GPU of this machine into `dir`, one file each, and replaces
+/// what was found of them before. `report` is told of each.
+pub fn record_all(
+    ptxas: &Ptxas,
+    dir: &Path,
+    date: &str,
+    opcodes: &[String],
+    mut report: impl FnMut(&Progress),
+) -> Result<(), String> {
+    let gpu = Gpu::open()?;
+    let jobs = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let all: Vec<String> = hostwarp_isa::opcodes().into_iter().map(String::from).collect();
+    std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let mut findings = read_findings(dir)?;
+    for opcode in if opcodes.is_empty() { &all } else { opcodes } {
+        let outcome = record(&gpu, ptxas, opcode, date, jobs)?;
+        let progress = Progress {
+            opcode: opcode.clone(),
+            recorded: outcome.recording.cases.len(),
+            findings: outcome.findings.len(),
+            failed: outcome.failed,
+        };
+        if progress.recorded > 0 {
+            let path = path(dir, opcode);
+            std::fs::write(&path, outcome.recording.encode()?)
+                .map_err(|e| format!("{}: {e}", path.display()))?;
+            findings.retain(|f| f.text.split(['.', ' ']).next() != Some(opcode));
+            findings.extend(outcome.findings);
+            write_findings(dir, &findings)?;
+        }
+        report(&progress);
+    }
+    Ok(())
 }
 
 /// Both cubins of a program, or ptxas's messages.

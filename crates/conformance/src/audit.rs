@@ -1,0 +1,205 @@
+//! Audit: every difference between the manual and the GPU must belong to an erratum that predicts it.
+//!
+//! For each recorded form: the `sm_90` profile must give the recorded bits; where the `isa` profile gives others, an erratum must cover
+//! the form, and the `isa` bits must be what an independent reading of the manual gives.
+
+use crate::file::Recorded;
+use crate::generate::{Case, Program, cases, programs_of};
+use crate::replay::{Difference, Job, Selection, Vector, Verdict, compare, in_parallel, run, small_device};
+use crate::vectors::ALL;
+use hostwarp::{Engine, Profile};
+use hostwarp_isa::{Erratum, Instance, Ty, errata};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// What the manual says a form gives for these source operands, from somebody who shares no code with the engines; `None` for a form
+/// the manual does not have.
+pub type Manual<'a> = dyn Fn(&str) -> Option<Box<dyn Fn(&[u64]) -> u64>> + Sync + 'a;
+
+/// How far an erratum reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Reach {
+    /// Recorded forms whose condition it fulfils.
+    pub covered: usize,
+    /// Of these, forms where GPU and manual differ on some recorded vector.
+    pub differing: usize,
+}
+
+/// What an audit found.
+#[derive(Debug, Default)]
+pub struct Audit {
+    /// Forms looked at.
+    pub forms: usize,
+    /// Forms on which manual and GPU differ, by opcode.
+    pub departing: BTreeMap<String, usize>,
+    /// By the id of the erratum.
+    pub reach: BTreeMap<String, Reach>,
+    /// The `sm_90` profile does not give the recorded bits.
+    pub mispredicted: Vec<Difference>,
+    /// The `isa` profile differs from the GPU and no erratum covers the form.
+    pub unexplained: Vec<Difference>,
+    /// The `isa` profile differs from the GPU, but is not what the manual says.
+    pub unmanual: Vec<Difference>,
+}
+
+impl Audit {
+    /// Every difference is explained.
+    pub fn is_clean(&self) -> bool {
+        self.mispredicted.is_empty() && self.unexplained.is_empty() && self.unmanual.is_empty()
+    }
+
+    fn add(&mut self, other: Audit) {
+        self.forms += other.forms;
+        for (opcode, n) in other.departing {
+            *self.departing.entry(opcode).or_default() += n;
+        }
+        for (id, r) in other.reach {
+            let sum = self.reach.entry(id).or_default();
+            sum.covered += r.covered;
+            sum.differing += r.differing;
+        }
+        self.mispredicted.extend(other.mispredicted);
+        self.unexplained.extend(other.unexplained);
+        self.unmanual.extend(other.unmanual);
+    }
+}
+
+/// Audits what is recorded in `dir`, on the reference engine.
+pub fn audit(dir: &Path, selection: &Selection, manual: &Manual<'_>) -> Result<Audit, String> {
+    let jobs = Job::all(dir, selection)?;
+    let work: Vec<(&Job, &Program)> =
+        jobs.iter().flat_map(|job| job.programs.iter().map(move |p| (job, p))).collect();
+    let found = in_parallel(work.len(), |i| audit_program(work[i].1, &work[i].0.recorded, manual));
+    let mut audit = Audit::default();
+    for f in found {
+        audit.add(f?);
+    }
+    Ok(audit)
+}
+
+fn audit_program(
+    program: &Program,
+    recorded: &HashMap<String, Recorded>,
+    manual: &Manual<'_>,
+) -> Result<Audit, String> {
+    let results = |profile| {
+        let device = small_device()?;
+        run(&device, program, Engine::Interp, profile)
+    };
+    let say = |e: hostwarp::Error| format!("{}: {e}", program.cases[0].text);
+    let (isa, sm90) = (results(Profile::Isa).map_err(say)?, results(Profile::Sm90).map_err(say)?);
+    let mut audit = Audit { forms: program.cases.len(), ..Audit::default() };
+    for (k, case) in program.cases.iter().enumerate() {
+        let (isa, sm90) = (&isa[k * ALL..(k + 1) * ALL], &sm90[k * ALL..(k + 1) * ALL]);
+        let difference = |v: usize, expected: u64, got: u64| Difference {
+            text: case.text.clone(),
+            instance: case.instance.clone(),
+            what: Ok(Vector { operands: program.operands(v), expected, got }),
+        };
+        match compare(&recorded[&case.text], sm90) {
+            Verdict::Same => {}
+            Verdict::Raw { vector, recorded, got } => {
+                audit.mispredicted.push(difference(vector, recorded, got));
+            }
+            Verdict::Hash => audit.mispredicted.push(Difference {
+                text: case.text.clone(),
+                instance: case.instance.clone(),
+                what: Err("a vector kept as a hash differs".into()),
+            }),
+        }
+        let differing: Vec<usize> = (0..ALL).filter(|v| isa[*v] != sm90[*v]).collect();
+        let rules: Vec<&Erratum> = errata().filter(|e| e.covers_instance(&case.instance)).collect();
+        for rule in &rules {
+            let reach = audit.reach.entry(rule.id.into()).or_default();
+            reach.covered += 1;
+            reach.differing += usize::from(!differing.is_empty());
+        }
+        let Some(&first) = differing.first() else { continue };
+        *audit.departing.entry(program.opcode.into()).or_default() += 1;
+        if rules.is_empty() {
+            audit.unexplained.push(difference(first, sm90[first], isa[first]));
+        }
+        match manual(&case.text) {
+            Some(says) => {
+                let wrong = differing.iter().find_map(|v| {
+                    let operands: Vec<u64> = program.operands(*v).iter().map(|(_, bits)| *bits).collect();
+                    let said = says(&operands);
+                    (said != isa[*v]).then(|| difference(*v, said, isa[*v]))
+                });
+                audit.unmanual.extend(wrong);
+            }
+            None if documented(&case.instance) => audit.unmanual.push(Difference {
+                text: case.text.clone(),
+                instance: case.instance.clone(),
+                what: Err("a documented form that the reading of the manual does not know".into()),
+            }),
+            None => {}
+        }
+    }
+    Ok(audit)
+}
+
+fn documented(i: &Instance) -> bool {
+    i.matched().is_some_and(|m| !m.parsed.form.undocumented)
+}
+
+/// An instruction that shows an erratum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counterexample {
+    /// The instruction.
+    pub text: String,
+    /// Its operands.
+    pub operands: Vec<(&'static str, u64)>,
+    /// What the manual says.
+    pub isa: u64,
+    /// What the GPU gives.
+    pub sm90: u64,
+}
+
+/// The simplest form and the smallest operands that show an erratum; forms that no other erratum covers come first.
+pub fn counterexample(erratum: &Erratum) -> Result<Counterexample, String> {
+    let mut forms: Vec<Case> = (erratum.opcodes.iter())
+        .flat_map(|o| cases(o))
+        .filter(|c| erratum.covers_instance(&c.instance))
+        .collect();
+    forms.sort_by_cached_key(|c| (c.text.len(), c.text.clone()));
+    forms.truncate(256);
+    forms.sort_by_cached_key(|c| errata().filter(|e| e.covers_instance(&c.instance)).count());
+    forms.truncate(64);
+    let rank = |text: &str| forms.iter().position(|c| c.text == text);
+    let mut best: Option<(usize, Counterexample)> = None;
+    let device = small_device().map_err(|e| e.to_string())?;
+    for mut program in programs_of(forms.clone()) {
+        let sources: Vec<Ty> = program.registers.iter().filter(|r| !r.dest).map(|r| r.ty).collect();
+        program.inputs = small_operands(&sources);
+        let results = |profile| run(&device, &program, Engine::Interp, profile).map_err(|e| e.to_string());
+        let (isa, sm90) = (results(Profile::Isa)?, results(Profile::Sm90)?);
+        for (k, case) in program.cases.iter().enumerate() {
+            let Some(v) = (0..ALL).find(|v| isa[k * ALL + v] != sm90[k * ALL + v]) else { continue };
+            let rank = rank(&case.text).unwrap_or(usize::MAX);
+            if best.as_ref().is_none_or(|(r, _)| rank < *r) {
+                let operands = program.operands(v);
+                let (isa, sm90) = (isa[k * ALL + v], sm90[k * ALL + v]);
+                best = Some((rank, Counterexample { text: case.text.clone(), operands, isa, sm90 }));
+            }
+        }
+    }
+    best.map(|(_, c)| c).ok_or_else(|| format!("{} cannot be shown on small operands", erratum.id))
+}
+
+/// Plain values, the plainest first.
+const WORDS: [u64; 10] = [0, 1, 2, 0xffff_ffff, 0x8000_0000, 0x7fff_ffff, 0x80, 0xff, 0x100, 0x1_0000];
+/// 0, 1, -1, 2, 0.5 of bf16; then the same of f16.
+const HALVES: [u64; 10] = [0, 0x3f80, 0xbf80, 0x4000, 0x3f00, 0x3c00, 0xbc00, 0x4200, 0x3800, 0x7fff];
+
+/// Combinations of plain values, `[operand][vector]`, the plainest first.
+fn small_operands(types: &[Ty]) -> Vec<Vec<u64>> {
+    let table = |ty: &Ty| if ty.bits() == 16 { &HALVES } else { &WORDS };
+    let mut picks: Vec<Vec<usize>> = vec![vec![]];
+    for _ in types {
+        picks = picks.iter().flat_map(|p| (0..10).map(|i| [p.as_slice(), &[i]].concat())).collect();
+    }
+    picks.sort_by_key(|p| p.iter().sum::<usize>());
+    picks.resize(ALL, vec![0; types.len()]);
+    types.iter().enumerate().map(|(o, ty)| picks.iter().map(|p| table(ty)[p[o]]).collect()).collect()
+}
