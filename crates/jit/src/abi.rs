@@ -19,6 +19,21 @@ pub(crate) const PARKED: u32 = 1;
 pub(crate) const FAULT: u32 = 2;
 /// The budget is used up; all lanes that have not exited were told to [`Callbacks::park`].
 pub(crate) const BUDGET: u32 = 3;
+/// As [`BUDGET`], but because lanes have gone round a loop many times that may wait for others.
+pub(crate) const WAITS: u32 = 4;
+
+/// In place of a block to start at: lanes are at several, as [`Ctx::masks`] says.
+pub(crate) const APART: u32 = u32::MAX;
+
+/// All groups of a CTA from its entry, each with this budget: context, frame, threads of the CTA, budget. Answers the status of the
+/// last group run and, in `reached`, its first lane; the lanes before it have exited.
+pub(crate) type AllGroups = unsafe extern "sysv64" fn(
+    ctx: *mut Ctx,
+    frame: *mut u8,
+    threads: u32,
+    budget: i64,
+    reached: *mut u32,
+) -> u32;
 
 /// What compiled code asks of the engine. `ctx` is always the context the kernel was called with; none of them may unwind.
 #[repr(C)]
@@ -78,6 +93,8 @@ pub(crate) struct Ctx {
     pub(crate) globals_base: u64,
     /// Instructions that may still be run; counted at back-edges.
     pub(crate) fuel: i64,
+    /// For each block, the lanes of the group that go on there, when they do [apart](APART).
+    pub(crate) masks: *const u64,
     pub(crate) callbacks: Callbacks,
     /// The engine's own state, for the callbacks.
     pub(crate) engine: *const c_void,

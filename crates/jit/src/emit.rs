@@ -197,6 +197,7 @@ impl<'a> Emitter<'a> {
             "define i32 @kernel(ptr noalias %ctx, ptr noalias %frame, i32 %lane0, i32 %resume, i64 %active) nounwind {{\nentry:\n{}{}}}\n",
             self.entry, self.t.body
         );
+        text.push_str(&self.all_groups());
         for declaration in &self.t.declarations {
             let _ = writeln!(text, "{declaration}");
         }
@@ -497,17 +498,38 @@ impl<'a> Emitter<'a> {
         let scalar_args = inst.args.iter().all(|a| self.spread(*a) != Spread::Varying);
         match self.spread(r) {
             Spread::Uniform if scalar_args => known.scalar = Some(self.pure_on(inst, r, 1)?),
-            Spread::Affine { .. } => {
+            Spread::Affine { .. } if scalar_args => {
                 known.scalar = Some(self.pure_on(inst, r, 1)?);
                 if self.wraps[r.index()] {
                     known.vector = Some(self.pure_on(inst, r, self.w)?);
                     known.even = Some(self.stays_even(inst, r));
                 }
             }
-            _ => known.vector = Some(self.pure_on(inst, r, self.w)?),
+            spread => {
+                let vector = self.pure_on(inst, r, self.w)?;
+                known.vector = Some(vector.clone());
+                if spread != Spread::Varying {
+                    // Even although not all arguments are: what one lane has says it all.
+                    self.known.insert(r, known.clone());
+                    known.scalar = Some(self.base_of(r, spread));
+                    known.even = self.wraps[r.index()].then(|| "false".into());
+                }
+            }
         }
         self.define(r, known);
         Ok(())
+    }
+
+    /// Lane 0's value of an even value of which only the vector is known: lane 0 may not be running.
+    fn base_of(&mut self, v: Value, spread: Spread) -> Reg {
+        let one = self.one(self.ty(v));
+        let running = self.first_running(v);
+        let (Spread::Affine { stride, .. }, Some(mask)) = (spread, self.mask.clone()) else { return running };
+        let bits = self.bits(&mask);
+        let first = self.count_zeros("cttz", &bits);
+        let first = self.t.convert("trunc", Shape::new(Elem::I64, 1), &first, one);
+        let passed = self.t.binary("mul", one, &first, &Text::constant(one, stride as u64 & one.elem.mask()));
+        self.t.binary("sub", one, &running, &passed)
     }
 
     fn pure_on(&mut self, inst: &Inst, r: Value, lanes: u32) -> Result<Reg, Unsupported> {

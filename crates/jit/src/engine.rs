@@ -9,7 +9,7 @@ use hostwarp_interp::{Cta, KernelFault, KernelFaultKind, Launch, Outcome, Progra
 use hostwarp_ir::{Block, Term, TrapKind};
 use hostwarp_plan::Assume;
 
-use crate::abi::{self, Callbacks, Ctx, Entry};
+use crate::abi::{self, AllGroups, Callbacks, Ctx, Entry};
 use crate::emit::{self, Unsupported};
 use crate::llvm::{CompileError, Llvm, Object, Tier};
 use crate::object::{LoadError, Loaded};
@@ -97,13 +97,28 @@ impl KernelText {
             return Err(JitError::Unsupported(format!("code for {} does not run here", self.target)));
         }
         let loaded = Loaded::new(&object.0).map_err(JitError::Load)?;
-        let entry = loaded
-            .get("kernel")
-            .ok_or_else(|| JitError::Load(LoadError::Malformed("it does not define `kernel`".into())))?;
-        // SAFETY: every text we write defines `kernel` with this signature, and an object is one of such a text.
-        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(entry) };
+        let find = |name: &str| {
+            let missing = || JitError::Load(LoadError::Malformed(format!("it does not define `{name}`")));
+            loaded.get(name).ok_or_else(missing)
+        };
+        // SAFETY: every text we write defines these with these signatures, and an object is one of such a text.
+        let (entry, all_groups) = unsafe {
+            (
+                std::mem::transmute::<*const u8, Entry>(find("kernel")?),
+                std::mem::transmute::<*const u8, AllGroups>(find("groups")?),
+            )
+        };
         let KernelText { program, text, sites, .. } = self;
-        Ok(JitKernel { program, text, sites, object, entry, tids: RwLock::default(), _loaded: loaded })
+        Ok(JitKernel {
+            program,
+            text,
+            sites,
+            object,
+            entry,
+            all_groups,
+            tids: RwLock::default(),
+            _loaded: loaded,
+        })
     }
 }
 
@@ -120,6 +135,7 @@ pub struct JitKernel {
     sites: Vec<(Block, usize)>,
     object: Object,
     entry: Entry,
+    all_groups: AllGroups,
     tids: RwLock<Option<Arc<Tids>>>,
     /// What `entry` points into.
     _loaded: Loaded,
@@ -131,7 +147,7 @@ impl fmt::Debug for JitKernel {
     }
 }
 
-/// Instructions a group may run before the others get their turn.
+/// Instructions a group may run before the others get their turn, and limits are looked at.
 const SLICE: i64 = 1 << 22;
 
 /// What the callbacks work on during a call. Shared with whoever makes the call, hence the cells.
@@ -190,95 +206,27 @@ impl JitKernel {
         let engine = Engine { kernel: self, launch, cta, parked: Cell::new(0), fault: Cell::new(None) };
         let mut ctx = context(launch, engine.cta, &tids);
         ctx.engine = (&raw const engine).cast();
-        let mut left = i64::try_from(budget).unwrap_or(i64::MAX).max(1);
-        let width = self.program.plan().assume.group;
-        loop {
-            let mut ran = false;
-            for lane0 in (0..launch.lanes()).step_by(width as usize) {
-                match self.run_group(&engine, &mut ctx, lane0, width, &mut left) {
-                    Step::Idle => {}
-                    Step::Ran => ran = true,
-                    Step::Split => {
-                        // SAFETY: no call is in progress, so the pointer is the only way to the CTA.
-                        let cta = unsafe { &mut *engine.cta };
-                        return self.interpret(launch, cta, u64::try_from(left).unwrap_or(0).max(1));
-                    }
-                    Step::Fault(fault) => return Outcome::Fault(fault),
-                }
-            }
-            // SAFETY: as above.
-            let cta = unsafe { &mut *engine.cta };
-            if cta.is_done() {
-                return Outcome::Done;
-            }
-            if !ran {
-                return Outcome::Fault(Box::new(cta.deadlock(launch)));
-            }
-            if left <= 0 {
-                return Outcome::Yield;
+        let mut run = Run {
+            engine: &engine,
+            ctx: &mut ctx,
+            width: self.program.plan().assume.group,
+            left: i64::try_from(budget).unwrap_or(i64::MAX).max(1),
+            apart: vec![false; lanes / self.program.plan().assume.group as usize],
+            masks: vec![0; self.program.func().blocks.len()],
+        };
+        if run.is_fresh() {
+            match run.all_groups() {
+                Step::Fault(fault) => return Outcome::Fault(fault),
+                Step::Done => return Outcome::Done,
+                _ => {}
             }
         }
+        run.to_the_end()
     }
 
     fn interpret(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
         cta.interpreted = true;
         hostwarp_interp::run(launch, cta, budget)
-    }
-
-    /// Runs the lanes of a group that can go on, once.
-    fn run_group(&self, engine: &Engine<'_>, ctx: &mut Ctx, lane0: u32, width: u32, left: &mut i64) -> Step {
-        let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
-        // SAFETY: no call is in progress, so the pointer is the only way to the CTA.
-        let cta = unsafe { &mut *engine.cta };
-        let group = u64::MAX >> (64 - width);
-        let ready = u64::from(cta.warps()[warp].ready >> shift) & group;
-        if ready == 0 {
-            return Step::Idle;
-        }
-        let first = lane0 as usize + ready.trailing_zeros() as usize;
-        let block = cta.pc[first];
-        let mut others = ready & (ready - 1);
-        while others != 0 {
-            if cta.pc[lane0 as usize + others.trailing_zeros() as usize] != block {
-                return Step::Split;
-            }
-            others &= others - 1;
-        }
-        if !self.program.plan().suspends.get(block as usize).copied().unwrap_or(false) {
-            return Step::Split; // a block that compiled code does not start at
-        }
-        let given = SLICE.min((*left).max(1));
-        ctx.fuel = given;
-        engine.parked.set(0);
-        let frame = cta.frame.as_mut_ptr();
-        // SAFETY: the code was made for this program by `emit`, which checks every address it does not take from the context;
-        // the context describes this launch and CTA and outlives the call; the frame has room for all lanes of the plan's frame
-        // (checked in `run`); `block` is one that the code starts at.
-        let status = unsafe { (self.entry)(ctx, frame, lane0, block, ready) };
-        // SAFETY: the call is over.
-        let cta = unsafe { &mut *engine.cta };
-        let fault = engine.fault.take();
-        if fault.is_some() || status == abi::FAULT {
-            let unknown = || {
-                let kind = KernelFaultKind::Unsupported("a fault of compiled code without a cause".into());
-                Box::new(cta.fault(engine.launch, kind, 0, None))
-            };
-            return Step::Fault(fault.unwrap_or_else(unknown));
-        }
-        let exited = ready & !engine.parked.get();
-        if exited != 0 {
-            cta.exit(warp, (exited as u32) << shift);
-        }
-        let spent = given - ctx.fuel;
-        *left -= spent.max(1);
-        // Counting from a call costs more than looking at the limits every time would be worth.
-        if spent > 0 || engine.launch.limits.deadline.is_some() {
-            let instructions = u64::try_from(spent).unwrap_or(0) + self.program.func().inst_count() as u64;
-            if let Err(kind) = engine.launch.limits.spend(instructions) {
-                return Step::Fault(Box::new(cta.fault(engine.launch, kind, 0, None)));
-            }
-        }
-        Step::Ran
     }
 
     fn tids(&self, launch: &Launch<'_>) -> Arc<Tids> {
@@ -304,9 +252,176 @@ enum Step {
     /// No lane can go on.
     Idle,
     Ran,
-    /// Its lanes are at different blocks.
+    /// All lanes of the CTA have exited.
+    Done,
+    /// Its lanes are at different blocks, and not because compiled code stopped there.
     Split,
     Fault(Box<KernelFault>),
+}
+
+/// A CTA being run.
+struct Run<'a> {
+    engine: &'a Engine<'a>,
+    ctx: &'a mut Ctx,
+    width: u32,
+    /// Of the budget.
+    left: i64,
+    /// Groups that ran out of budget with lanes at several blocks. They go on as they were: values that are the same in all
+    /// lanes stay so only if none goes on without the others.
+    apart: Vec<bool>,
+    /// For each block the lanes there, of the group about to go on.
+    masks: Vec<u64>,
+}
+
+impl Run<'_> {
+    /// The CTA. Only between calls: then the pointer is the only way to it.
+    #[allow(clippy::mut_from_ref)] // the reference comes from a raw pointer, not from `self`
+    fn cta(&self) -> &mut Cta {
+        // SAFETY: `JitKernel::run` has the CTA for itself and got the pointer from its own reference; callbacks use it only
+        // during calls, and no reference made here is kept across one.
+        unsafe { &mut *self.engine.cta }
+    }
+
+    /// What a group is given at once.
+    fn slice(&self) -> i64 {
+        if self.left > 0 { SLICE.min(self.left) } else { SLICE }
+    }
+
+    /// Whether no lane has done anything yet.
+    fn is_fresh(&self) -> bool {
+        let cta = self.cta();
+        let threads = self.engine.launch.threads();
+        let ready: u32 = cta.warps().iter().map(|w| w.ready.count_ones()).sum();
+        ready == threads && cta.pc.iter().all(|pc| *pc == Block::ENTRY.0)
+    }
+
+    fn to_the_end(&mut self) -> Outcome {
+        let launch = self.engine.launch;
+        loop {
+            let mut ran = false;
+            for lane0 in (0..launch.lanes()).step_by(self.width as usize) {
+                // Once the budget is used up only those go on that cannot be left as they are.
+                if self.left <= 0 && !self.apart[(lane0 / self.width) as usize] {
+                    continue;
+                }
+                match self.group(lane0) {
+                    Step::Idle => {}
+                    Step::Ran | Step::Done => ran = true,
+                    Step::Split => {
+                        let left = u64::try_from(self.left).unwrap_or(0).max(1);
+                        return self.engine.kernel.interpret(launch, self.cta(), left);
+                    }
+                    Step::Fault(fault) => return Outcome::Fault(fault),
+                }
+            }
+            let cta = self.cta();
+            if cta.is_done() {
+                return Outcome::Done;
+            }
+            if self.left <= 0 {
+                if !self.apart.contains(&true) {
+                    return Outcome::Yield;
+                }
+            } else if !ran {
+                return Outcome::Fault(Box::new(cta.deadlock(launch)));
+            }
+        }
+    }
+
+    /// Runs every group from the entry once.
+    fn all_groups(&mut self) -> Step {
+        let kernel = self.engine.kernel;
+        let frame = self.cta().frame.as_mut_ptr();
+        let (mut reached, given) = (0, self.slice());
+        self.engine.parked.set(0);
+        // SAFETY: as for a single group, below; `reached` is a local.
+        let status = unsafe {
+            (kernel.all_groups)(self.ctx, frame, self.engine.launch.threads(), given, &raw mut reached)
+        };
+        let threads = self.engine.launch.threads();
+        if status == abi::DONE && reached >= threads {
+            // What is left in the CTA no longer matters to anybody.
+            let spent = kernel.program.func().inst_count() as u64 * u64::from(threads.div_ceil(self.width));
+            return match self.engine.launch.limits.spend(spent) {
+                Ok(()) => Step::Done,
+                Err(kind) => Step::Fault(Box::new(self.cta().fault(self.engine.launch, kind, 0, None))),
+            };
+        }
+        for lane0 in (0..reached).step_by(self.width as usize) {
+            let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
+            let group = (u64::MAX >> (64 - self.width)) as u32;
+            self.cta().exit(warp, group << shift);
+        }
+        let group = u64::MAX >> (64 - self.width);
+        let there = threads.saturating_sub(reached).min(self.width);
+        let active = group >> (self.width - there);
+        self.after(reached, active, status, given - self.ctx.fuel)
+    }
+
+    /// Runs the lanes of a group that can go on, once.
+    fn group(&mut self, lane0: u32) -> Step {
+        let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
+        let cta = self.cta();
+        let ready = u64::from(cta.warps()[warp].ready >> shift) & (u64::MAX >> (64 - self.width));
+        if ready == 0 {
+            return Step::Idle;
+        }
+        let mut pcs = [0; 32];
+        let here = &cta.pc[lane0 as usize..(lane0 + self.width) as usize];
+        pcs[..here.len()].copy_from_slice(here);
+        let pc = |lane: u32| pcs[lane as usize];
+        let width = self.width;
+        let lanes = || (0..width).filter(|lane| ready >> lane & 1 != 0);
+        let mut block = pc(ready.trailing_zeros());
+        let together = lanes().all(|lane| pc(lane) == block);
+        if std::mem::take(&mut self.apart[(lane0 / self.width) as usize]) && !together {
+            self.masks.fill(0);
+            for lane in lanes() {
+                self.masks[pc(lane) as usize] |= 1 << lane;
+            }
+            block = abi::APART;
+        } else if !together || !self.engine.launch.program.plan().suspends[block as usize] {
+            return Step::Split;
+        }
+        let given = self.slice();
+        self.ctx.fuel = given;
+        self.ctx.masks = self.masks.as_ptr();
+        self.engine.parked.set(0);
+        let frame = self.cta().frame.as_mut_ptr();
+        // SAFETY: the code was made for this program by `emit`, which checks every address it does not take from the context;
+        // the context describes this launch and CTA and outlives the call; the frame has room for all lanes of the plan's frame
+        // (checked in `JitKernel::run`); `block` is one that the code starts at.
+        let status = unsafe { (self.engine.kernel.entry)(self.ctx, frame, lane0, block, ready) };
+        self.after(lane0, ready, status, given - self.ctx.fuel)
+    }
+
+    /// What follows from the status that a group came back with.
+    fn after(&mut self, lane0: u32, active: u64, status: u32, spent: i64) -> Step {
+        let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
+        let launch = self.engine.launch;
+        let cta = self.cta();
+        let fault = self.engine.fault.take();
+        if fault.is_some() || status == abi::FAULT {
+            let unknown = || {
+                let kind = KernelFaultKind::Unsupported("a fault of compiled code without a cause".into());
+                Box::new(cta.fault(launch, kind, 0, None))
+            };
+            return Step::Fault(fault.unwrap_or_else(unknown));
+        }
+        let exited = active & !self.engine.parked.get();
+        if exited != 0 {
+            cta.exit(warp, (exited as u32) << shift);
+        }
+        if status == abi::BUDGET {
+            self.apart[(lane0 / self.width) as usize] = true;
+        }
+        self.left -= spent.max(1);
+        let instructions = u64::try_from(spent).unwrap_or(0) + launch.program.func().inst_count() as u64;
+        match launch.limits.spend(instructions) {
+            Ok(()) => Step::Ran,
+            Err(kind) => Step::Fault(Box::new(self.cta().fault(launch, kind, 0, None))),
+        }
+    }
 }
 
 fn context(launch: &Launch<'_>, cta: *mut Cta, tids: &Tids) -> Ctx {
@@ -337,6 +452,7 @@ fn context(launch: &Launch<'_>, cta: *mut Cta, tids: &Tids) -> Ctx {
         grid_id: launch.grid_id,
         globals_base: launch.globals_base,
         fuel: 0,
+        masks: std::ptr::null(),
         callbacks: Callbacks { memory, barrier, warp_sync, park, trap, clock },
         engine: std::ptr::null(),
     }

@@ -261,7 +261,9 @@ fn column_bytes(ty: Type, column: &[u64]) -> Vec<u8> {
 fn check(cases: &[Case], llvm: Llvm, target: &Target, width: u32) {
     let batch = batch(cases);
     let program = program(&batch.func, [LANES as u32, 1, 1], width);
+    let start = std::time::Instant::now();
     let kernel = compile(&program, llvm, target);
+    println!("{} cases, {} bytes of text, {} bytes of object, {:?}", cases.len(), kernel.llvm_text().len(), kernel.object().0.len(), start.elapsed());
     let undefined = hostwarp_jit::object::undefined_symbols(&kernel.object().0).unwrap();
     assert!(undefined.is_empty(), "{llvm:?}, {target}: {undefined:?}");
     let device = device();

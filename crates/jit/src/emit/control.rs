@@ -1,6 +1,6 @@
 //! Blocks, branches and masks: see the head of [`super`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 use std::mem::offset_of;
 
@@ -56,12 +56,19 @@ impl Emitter<'_> {
 
         let starts: Vec<Block> =
             self.plan.order.iter().copied().filter(|b| self.plan.suspends[b.index()]).collect();
-        let cases: String = starts.iter().map(|b| format!(" i32 {0}, label %r{0}", b.0)).collect();
+        let mut cases: String = starts.iter().map(|b| format!(" i32 {0}, label %r{0}", b.0)).collect();
+        let loops = !self.plan.back_edges.is_empty();
+        if loops {
+            let _ = write!(cases, " i32 {}, label %apart", abi::APART as i32);
+        }
         self.t.line(format_args!("switch i32 %resume, label %nowhere [{cases}]"));
         self.t.label("nowhere");
         self.t.line(format_args!("unreachable"));
         for b in starts {
             self.resume(b);
+        }
+        if loops {
+            self.resume_apart();
         }
         for b in self.plan.order.clone() {
             self.block(b, Version::Whole)?;
@@ -80,6 +87,41 @@ impl Emitter<'_> {
             self.suspend_masked(header);
         }
         Ok(())
+    }
+
+    /// A function that runs all groups of a CTA from the entry, until one does not simply end.
+    pub(super) fn all_groups(&self) -> String {
+        let (w, fuel) = (self.w, offset_of!(Ctx, fuel));
+        format!(
+            "define i32 @groups(ptr %ctx, ptr %frame, i32 %threads, i64 %budget, ptr %reached) nounwind {{
+entry:
+  %fuel = getelementptr i8, ptr %ctx, i64 {fuel}
+  br label %group
+group:
+  %lane0 = phi i32 [0, %entry], [%next, %done]
+  %left = sub i32 %threads, %lane0
+  %few = icmp ult i32 %left, {w}
+  %n = select i1 %few, i32 %left, i32 {w}
+  %n64 = zext i32 %n to i64
+  %bit = shl i64 1, %n64
+  %active = sub i64 %bit, 1
+  store i64 %budget, ptr %fuel, align 8
+  %status = call i32 @kernel(ptr %ctx, ptr %frame, i32 %lane0, i32 {entry}, i64 %active)
+  %ended = icmp eq i32 %status, {done}
+  br i1 %ended, label %done, label %out, !prof !0
+done:
+  %next = add i32 %lane0, {w}
+  %more = icmp ult i32 %next, %threads
+  br i1 %more, label %group, label %out
+out:
+  %at = phi i32 [%lane0, %group], [%next, %done]
+  store i32 %at, ptr %reached, align 4
+  ret i32 %status
+}}
+",
+            entry = Block::ENTRY.0,
+            done = abi::DONE,
+        )
     }
 
     /// The blocks that back-edges lead to.
@@ -101,14 +143,50 @@ impl Emitter<'_> {
     fn resume(&mut self, b: Block) {
         self.begin(b, None);
         self.t.label(&format!("r{}", b.0));
-        for v in self.plan.live_in[b.index()].clone() {
-            self.load_from_frame(v);
+        let needed = self.plan.live_in[b.index()].clone();
+        if !needed.is_empty() {
+            let first = self.count_zeros("cttz", "%active.bits");
+            for v in needed {
+                self.load_from_frame(v, "%active.bits", &first);
+            }
         }
         self.t.branch("%whole", &format!("u{}", b.0), &format!("rm{}", b.0));
         self.t.label(&format!("rm{}", b.0));
         let lanes = self.lanes();
         self.t.line(format_args!("store {lanes} %active.lanes, ptr %mask{}, align 8", b.0));
         self.t.jump(&format!("m{}", b.0));
+    }
+
+    /// Where a group goes on that was stopped with its lanes at several blocks: the engine says which are where.
+    fn resume_apart(&mut self) {
+        self.begin(Block::ENTRY, None);
+        self.t.label("apart");
+        let (w, lanes) = (self.w, self.lanes());
+        let table = self.t.inst(format_args!("getelementptr i8, ptr %ctx, i64 {}", offset_of!(Ctx, masks)));
+        let table = self.t.inst(format_args!("load ptr, ptr {table}, align 8"));
+        let mut needed: BTreeMap<Value, String> = BTreeMap::new();
+        for b in &self.plan.order {
+            let at = self.t.inst(format_args!("getelementptr i64, ptr {table}, i64 {}", b.0));
+            let bits = self.t.inst(format_args!("load i64, ptr {at}, align 8"));
+            let bits = if w == 64 { bits } else { self.t.inst(format_args!("trunc i64 {bits} to i{w}")) };
+            let mask = self.t.inst(format_args!("bitcast i{w} {bits} to {lanes}"));
+            self.t.line(format_args!("store {lanes} {mask}, ptr %mask{}, align 8", b.0));
+            for v in &self.plan.live_in[b.index()] {
+                let there = match needed.get(v) {
+                    None => bits.clone(),
+                    Some(there) => self.t.inst(format_args!("or i{w} {there}, {bits}")),
+                };
+                needed.insert(*v, there);
+            }
+        }
+        for (v, bits) in needed {
+            // Nobody may need it: then any lane's will do.
+            let first = self.count_zeros("cttz", &bits);
+            let first = self.t.inst(format_args!("and i64 {first}, {}", w - 1));
+            self.load_from_frame(v, &bits, &first);
+        }
+        let first = self.plan.order.first().map_or(0, |b| b.0);
+        self.t.jump(&format!("m{first}"));
     }
 
     fn begin(&mut self, b: Block, mask: Option<String>) {
@@ -499,7 +577,7 @@ impl Emitter<'_> {
         self.t.label(&format!("su{}", header.0));
         self.save(header, None);
         self.park(header);
-        self.leave(&abi::BUDGET.to_string());
+        self.leave_early();
     }
 
     /// The budget is used up at a header, with lanes waiting there and further on.
@@ -514,7 +592,7 @@ impl Emitter<'_> {
             masks.push(self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0)));
         }
         // Each value in the lanes that wait where it is needed; other lanes may have something else in its slot.
-        let mut needed: std::collections::BTreeMap<Value, String> = std::collections::BTreeMap::new();
+        let mut needed: BTreeMap<Value, String> = BTreeMap::new();
         for (b, mask) in ahead.iter().zip(&masks) {
             for v in &self.plan.live_in[b.index()] {
                 let there = match needed.get(v) {
@@ -539,7 +617,15 @@ impl Emitter<'_> {
             self.t.jump(&next);
             self.t.label(&next);
         }
-        self.leave(&abi::BUDGET.to_string());
+        self.leave_early();
+    }
+
+    /// Returns because the budget is used up, or patience is.
+    fn leave_early(&mut self) {
+        let patience = self.t.inst(format_args!("load i32, ptr %patience, align 4"));
+        let waited = self.t.inst(format_args!("icmp sle i32 {patience}, 0"));
+        let status = self.t.inst(format_args!("select i1 {waited}, i32 {}, i32 {}", abi::WAITS, abi::BUDGET));
+        self.leave(&status);
     }
 
     /// Tells the engine that all running lanes wait at the start of a block.

@@ -52,8 +52,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Reads a value from its column when lanes go on at the start of a block.
-    pub(super) fn load_from_frame(&mut self, v: Value) {
+    /// Reads a value from its column for the lanes in `bits` (as many bits as lanes), of which `first` is the lowest.
+    pub(super) fn load_from_frame(&mut self, v: Value, bits: &str, first: &str) {
         let Some(at) = self.column(v) else { return };
         let ty = self.column_type(v);
         let (one, all) = (self.one(ty), self.all(ty));
@@ -66,40 +66,29 @@ impl Emitter<'_> {
         }
         if spread != Spread::Varying {
             // Only lanes that are there have put something into the frame.
-            let w = self.w;
-            self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
-            let first = self.once("active.first.w", |_| {
-                format!("call i{w} @llvm.cttz.i{w}(i{w} %active.bits, i1 false)")
-            });
-            let first = if w == 64 {
-                first
-            } else {
-                self.once("active.first", |_| format!("zext i{w} {first} to i64"))
-            };
             let offset = self.t.inst(format_args!("mul i64 {first}, {}", ty.bytes()));
             let there = self.t.inst(format_args!("getelementptr i8, ptr {at}, i64 {offset}"));
             let loaded = self.t.inst(format_args!("load {one}, ptr {there}, align 1"));
             let mut scalar = self.t.convert("trunc", one, &loaded, final_one);
             if let Spread::Affine { stride, .. } = spread {
                 let wide = Shape::new(Elem::I64, 1);
-                let first =
-                    if ty.elem == Elem::I64 { first } else { self.t.convert("trunc", wide, &first, one) };
+                let lanes = self.t.convert("trunc", wide, first, one);
                 let stride = stride as u64 & ty.elem.mask();
-                let passed = self.t.binary("mul", one, &first, &Text::constant(one, stride));
+                let passed = self.t.binary("mul", one, &lanes, &Text::constant(one, stride));
                 scalar = self.t.binary("sub", one, &scalar, &passed);
             }
             known.scalar = Some(scalar);
         }
-        if let (true, Spread::Affine { stride, .. }) = (self.wraps[v.index()], spread) {
-            let (scalar, vector) =
-                (known.scalar.clone().unwrap_or_default(), known.vector.clone().unwrap_or_default());
-            let straight = self.spread_out(ty.elem, &scalar, stride);
-            let same = self.t.compare("icmp eq", all, &straight, &vector);
+        if let (Some(scalar), Some(vector), Spread::Affine { stride, .. }) =
+            (&known.scalar, &known.vector, spread)
+        {
+            let straight = self.spread_out(ty.elem, scalar, stride);
+            let same = self.t.compare("icmp eq", all, &straight, vector);
             let w = self.w;
-            let bits = self.bits(&same);
-            let absent = self.t.inst(format_args!("xor i{w} %active.bits, -1"));
-            let bits = self.t.inst(format_args!("or i{w} {bits}, {absent}"));
-            known.even = Some(self.t.inst(format_args!("icmp eq i{w} {bits}, -1")));
+            let same = self.bits(&same);
+            let absent = self.t.inst(format_args!("xor i{w} {bits}, -1"));
+            let same = self.t.inst(format_args!("or i{w} {same}, {absent}"));
+            known.even = Some(self.t.inst(format_args!("icmp eq i{w} {same}, -1")));
         }
         self.write(v, &known, None);
     }

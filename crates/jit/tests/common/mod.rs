@@ -56,11 +56,16 @@ fn numbered(text: &str) -> String {
 
 /// Runs all CTAs of a launch with a compiled kernel.
 pub fn run(kernel: &JitKernel, launch: &Launch<'_>) -> Outcome {
+    run_in_steps(kernel, launch, 1 << 24)
+}
+
+/// Runs all CTAs of a launch with a compiled kernel, which has to stop and go on again and again.
+pub fn run_in_steps(kernel: &JitKernel, launch: &Launch<'_>, budget: u64) -> Outcome {
     let mut cta = Cta::new(launch);
     for linear in 0..launch.ctas() {
         cta.reset(launch, launch.cta_index(linear));
         loop {
-            match kernel.run(launch, &mut cta, 1 << 24) {
+            match kernel.run(launch, &mut cta, budget) {
                 Outcome::Done => break,
                 Outcome::Yield => {}
                 fault => return fault,
