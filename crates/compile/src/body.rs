@@ -11,7 +11,7 @@ use crate::operand::{Address, Base, Kind, Operand, Pool};
 use crate::scope::{Entity, Reg};
 use hostwarp_ir as ir;
 use hostwarp_isa::{Match, Ty};
-use hostwarp_syntax::{Block, Instruction, Name, Space, Span, Statement, Targets};
+use hostwarp_syntax::{Block, ExprKind, Instruction, Name, Space, Span, Statement, Targets};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -173,7 +173,10 @@ impl<'m> Body<'m> {
             };
         }
         let source = c.syntax.source();
-        let shape = c.cache.resolve(source, instruction, &operands, &self.pool, c.env);
+        let mut shape = c.cache.resolve(source, instruction, &operands, &self.pool, c.env);
+        if matches!(*shape, Shape::Misfit(..)) && elements_to_addresses(instruction, &mut operands) {
+            shape = c.cache.resolve(source, instruction, &operands, &self.pool, c.env);
+        }
         let m = match &*shape {
             Shape::Fits(m) => m,
             Shape::Misfit(..) if c.has_syntax_error(instruction.span()) => return self.abandon(),
@@ -267,6 +270,9 @@ impl<'m> Body<'m> {
             match operand.kind {
                 Kind::Address(address) => {
                     fine &= self.address_fits(c, operand.span, address, space_of(m, addresses));
+                    if let (Base::Variable(index), "st") = (address.base, m.opcode) {
+                        fine &= may_be_stored(c, index, operand.span);
+                    }
                     addresses += 1;
                 }
                 Kind::Variable { index, .. } => {
@@ -276,6 +282,11 @@ impl<'m> Body<'m> {
                         let text = format!("{what} is not supported yet");
                         c.report(Diagnostic::new(Code::UnsupportedFeature, text, operand.span));
                         self.give_up(c, instruction.span(), what);
+                    }
+                    let slot = m.operands.iter().position(|at| *at == Some(i));
+                    let bits = slot.and_then(|s| m.operand_ty(s)).map_or(64, Ty::bits);
+                    if ir_space(var.space) == ir::Space::Global && bits < c.out.address_size {
+                        narrow(c, operand.span, "only the low half of the address is taken");
                     }
                     self.use_variable(c, index, operand.span);
                 }
@@ -353,10 +364,7 @@ impl<'m> Body<'m> {
             Base::Reg(reg) => {
                 let wide_space = matches!(space, None | Some(ir::Space::Global));
                 if reg.ty.bits() == 32 && c.out.address_size == 64 && wide_space {
-                    let text = "this address has 32 bits, those of the module have 64";
-                    let d = Diagnostic::new(Code::NarrowAddress, text, span)
-                        .note("it is zero-extended; ptxas refuses it for sm_90 and newer");
-                    c.report(d);
+                    narrow(c, span, "it is zero-extended");
                 }
                 true
             }
@@ -398,6 +406,37 @@ impl<'m> Body<'m> {
             _ => {}
         }
     }
+}
+
+/// What a caller hands in is not written.
+fn may_be_stored(c: &mut Checker<'_>, index: u32, span: Span) -> bool {
+    let var = c.variables[index as usize];
+    let reason = match var.space {
+        Space::Param if var.read_only => "a parameter that is handed in is read-only",
+        Space::Const => "constants are read-only",
+        _ => return true,
+    };
+    let text = format!("`{}` cannot be written", var.name);
+    c.report(Diagnostic::new(Code::ReadOnly, text, span).note(reason));
+    false
+}
+
+fn narrow(c: &mut Checker<'_>, span: Span, what: &str) {
+    let text = "this address has 32 bits, those of the module have 64";
+    let note = format!("{what}; ptxas refuses it for sm_90 and newer");
+    c.report(Diagnostic::new(Code::NarrowAddress, text, span).note(note));
+}
+
+/// `array[2]` stands for an address in brackets where one is wanted. Gives whether there is such an operand.
+fn elements_to_addresses<'m>(instruction: Instruction<'m>, operands: &mut [Operand<'m>]) -> bool {
+    let mut any = false;
+    for (operand, expr) in operands.iter_mut().zip(instruction.operands()) {
+        if let (Kind::Variable { index, offset }, ExprKind::Index(..)) = (operand.kind, expr.kind()) {
+            operand.kind = Kind::Address(Address { base: Base::Variable(index), offset });
+            any = true;
+        }
+    }
+    any
 }
 
 /// The space the instruction's `n`th address is in; nothing for generic ones.

@@ -155,7 +155,7 @@ impl<'m> Body<'m> {
             let fits = match actual.kind {
                 Kind::Error => return None,
                 Kind::Sink => true,
-                Kind::Reg(reg) => dims.is_empty() && spec.vector == 1 && same_bits(spec.ty, reg.ty),
+                Kind::Reg(reg) => dims.is_empty() && spec.vector == 1 && spec.ty.accepts(reg.ty),
                 Kind::Const(_) => dims.is_empty() && spec.vector == 1,
                 Kind::Variable { index, offset: 0 } => {
                     let given = c.variables[index as usize];
@@ -289,6 +289,7 @@ impl<'m> Body<'m> {
             size: pair.size,
             align: pair.size.next_power_of_two().clamp(1, 16),
             place: Place::PerKernel,
+            read_only: false,
             unsupported: None,
         });
         c.define(name, Entity::Variable(index));
@@ -338,8 +339,4 @@ enum Bound {
     Register(Reg),
     /// At this place of local memory.
     Memory(u64, Ty),
-}
-
-fn same_bits(a: Ty, b: Ty) -> bool {
-    a.bits() == b.bits() && (a == Ty::Pred) == (b == Ty::Pred)
 }

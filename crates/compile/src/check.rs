@@ -279,7 +279,11 @@ impl<'m> Checker<'m> {
             match spec {
                 None => self.broken(name),
                 Some(spec) if matches!(spec.space, Space::Reg | Space::Sreg) => {
-                    if !in_body {
+                    if spec.space == Space::Sreg {
+                        let text = "special registers cannot be declared";
+                        self.report(Diagnostic::new(Code::BadSpace, text, name.span));
+                        self.broken(name);
+                    } else if !in_body {
                         let text = "registers belong to a function";
                         let d = Diagnostic::new(Code::BadSpace, text, name.span)
                             .help("move the declaration into the functions that use it");
@@ -391,7 +395,8 @@ impl<'m> Checker<'m> {
     fn params(&mut self, f: syntax::Function<'m>) -> Vec<Param> {
         let mut out = vec![];
         let mut offset = 0;
-        for variable in f.returns().iter().chain(f.params().iter()) {
+        let returns = f.returns().len();
+        for (i, variable) in f.returns().iter().chain(f.params().iter()).enumerate() {
             let Some(name) = variable.name() else { continue };
             let Some(spec) = self.spec(variable.specifiers(), variable.span()) else {
                 self.broken(name);
@@ -420,6 +425,7 @@ impl<'m> Checker<'m> {
             }
             offset = align_up(offset, var.align);
             var.place = Place::At(offset);
+            var.read_only = i >= returns;
             let pointer = variable.specifiers().pointer().map(|p| {
                 let align = p.align.and_then(|a| a.int()).unwrap_or(4) as u32;
                 (p.space.map(ir_space), align)

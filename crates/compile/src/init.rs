@@ -110,6 +110,12 @@ impl<'m> Checker<'m> {
         if !integer || (bytes < 4 && a.mask.is_none()) {
             return fail(self, format!("an address does not fit the type `{}`", var.ty));
         }
+        // A run of ones, wherever it begins.
+        if a.mask.is_some_and(|m| {
+            m == 0 || (m >> m.trailing_zeros()) & ((m >> m.trailing_zeros()).wrapping_add(1)) != 0
+        }) {
+            return fail(self, "a mask names bits that stand together, such as `0xff00`".into());
+        }
         let Place::At(at) = target.place else {
             var.unsupported = Some("addresses of variables defined in other modules");
             return;

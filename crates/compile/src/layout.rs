@@ -43,6 +43,8 @@ pub(crate) struct Variable<'m> {
     pub size: u64,
     pub align: u64,
     pub place: Place,
+    /// A parameter that is handed in and not out.
+    pub read_only: bool,
     /// Why a kernel that uses it cannot run.
     pub unsupported: Option<&'static str>,
 }
@@ -120,9 +122,11 @@ impl<'m> Checker<'m> {
             return None;
         }
         let vector = specs.vector().unwrap_or(1) as u8;
-        if vector as u32 * ty.bits() > 256 || (vector > 1 && ty == Ty::Pred) {
+        if vector as u32 * ty.bits() > 128 || vector == 8 || (vector > 1 && ty == Ty::Pred) {
             let text = format!("a vector `.v{vector}` of `{ty}` does not exist");
-            self.report(Diagnostic::new(Code::BadType, text, dotted));
+            let d = Diagnostic::new(Code::BadType, text, dotted)
+                .note("a vector has 2 or 4 elements and at most 128 bits; predicates have none");
+            self.report(d);
             return None;
         }
         let align = match specs.align() {
@@ -134,7 +138,7 @@ impl<'m> Checker<'m> {
 
     fn alignment(&mut self, expr: Expr<'m>) -> Option<u64> {
         let value = self.constant(expr)?.int_bits().unwrap_or(0);
-        if value.is_power_of_two() && value <= 1 << 16 {
+        if value.is_power_of_two() && value <= 1 << 30 {
             return Some(value);
         }
         let text = format!("an alignment must be a power of two, not {}", expr.text());
@@ -199,6 +203,7 @@ impl<'m> Checker<'m> {
             size,
             align,
             place: Place::At(0),
+            read_only: false,
             unsupported: spec.opaque.then_some("textures, samplers and surfaces"),
         };
         Some((measured, dims))
@@ -261,9 +266,9 @@ impl<'m> Checker<'m> {
         if var.place == Place::Elsewhere {
             var.unsupported = Some("variables defined in other modules");
         }
-        if matches!(spec.space, Space::Global | Space::Const | Space::Tex) && var.place == Place::At(0) {
-            let visible = spec.linkage.is_some();
-            self.place_in_image(&mut var, &dims, spec, init.filter(|_| !spec.opaque), visible);
+        let in_image = matches!(spec.space, Space::Global | Space::Const | Space::Tex) && !external;
+        if in_image {
+            self.place_in_image(&mut var, spec);
         }
         let index = self.variables.len() as u32;
         self.variables.push(var);
@@ -271,16 +276,14 @@ impl<'m> Checker<'m> {
             self.declared.insert(name.span.start, index);
         }
         self.define(name, crate::scope::Entity::Variable(index));
+        // Its own address may stand in its initial value.
+        if let (true, Some(init), Place::At(offset)) = (in_image && !spec.opaque, init, var.place) {
+            self.initialise(&mut var, &dims, spec, init, offset);
+            self.variables[index as usize] = var;
+        }
     }
 
-    fn place_in_image(
-        &mut self,
-        var: &mut Variable<'m>,
-        dims: &Dims,
-        spec: Spec,
-        init: Option<Expr<'m>>,
-        visible: bool,
-    ) {
+    fn place_in_image(&mut self, var: &mut Variable<'m>, spec: Spec) {
         let constant = spec.space == Space::Const;
         let image = if constant { &mut self.out.constants } else { &mut self.out.globals };
         let offset = align_up(image.size, var.align);
@@ -292,7 +295,7 @@ impl<'m> Checker<'m> {
             offset,
             size: var.size,
             align: var.align,
-            visible,
+            visible: spec.linkage.is_some(),
         });
         var.place = Place::At(offset);
         if image.size > MOST_BYTES || (constant && image.size > 0x1_0000) {
@@ -303,9 +306,6 @@ impl<'m> Checker<'m> {
             };
             let at = self.item;
             self.report(Diagnostic::new(Code::TooLarge, text, at));
-        }
-        if let Some(init) = init {
-            self.initialise(var, dims, spec, init, offset);
         }
     }
 }

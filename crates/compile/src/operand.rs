@@ -260,12 +260,16 @@ impl<'m> Checker<'m> {
 
     fn address_kind(&mut self, list: hostwarp_syntax::ExprList<'m>, pool: &mut Pool<'m>) -> Kind {
         match (list.get(0), list.len()) {
+            (Some(inner), 1) if matches!(inner.kind(), ExprKind::Index(..)) => {
+                _ = self.bad_address(inner, "an element of an array stands without brackets around it");
+                Kind::Error
+            }
             (Some(inner), 1) => self.base_and_offset(inner, pool).map_or(Kind::Error, Kind::Address),
             _ => Kind::Address(Address { base: Base::List, offset: 0 }),
         }
     }
 
-    /// `base`, `base + 4`, `base - 4`, `array[2]`, `1024`.
+    /// `base`, `base + 4`, `array[2]`, `1024`.
     fn base_and_offset(&mut self, expr: Expr<'m>, pool: &mut Pool<'m>) -> Option<Address> {
         if let Ok(value) = expr.evaluate() {
             return match value.int_bits() {
@@ -275,17 +279,22 @@ impl<'m> Checker<'m> {
         }
         match expr.kind() {
             ExprKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), left, right) => {
-                // The register or variable may stand on either side of a plus.
-                let (base, number) = match right.evaluate() {
-                    Ok(_) => (left, right),
-                    Err(_) if op == BinaryOp::Add && left.evaluate().is_ok() => (right, left),
+                let n = match right.evaluate() {
+                    Ok(n) => n.int_bits(),
                     Err(_) if matches!(right.kind(), ExprKind::Error) => return None,
+                    Err(_) if left.evaluate().is_ok() => {
+                        return self.bad_address(left, "the constant stands behind what it is added to");
+                    }
                     Err(_) => return self.bad_address(right, "only a constant can be added in an address"),
                 };
-                let Some(n) = number.evaluate().ok()?.int_bits() else {
-                    return self.bad_address(number, "a float cannot be added to an address");
+                let Some(n) = n else {
+                    return self.bad_address(right, "a float cannot be added to an address");
                 };
-                let n = if op == BinaryOp::Sub { (n as i64).wrapping_neg() } else { n as i64 };
+                if op == BinaryOp::Sub {
+                    let why = format!("PTX has no minus in addresses; write `+-{}`", right.text());
+                    return self.bad_address(expr, &why);
+                }
+                let (base, n) = (left, n as i64);
                 let address = self.base_and_offset(base, pool)?;
                 Some(Address { offset: address.offset.wrapping_add(n), ..address })
             }
