@@ -102,9 +102,7 @@ impl Analysis<'_> {
             for i in &data.insts {
                 if let Some(r) = i.result {
                     self.home[r.index()] = Some(*b);
-                    if let Op::Const(bits) = i.op {
-                        self.constant[r.index()] = Some(bits);
-                    }
+                    self.constant[r.index()] = self.fold(i);
                 }
             }
         }
@@ -144,6 +142,23 @@ impl Analysis<'_> {
                 }
             }
         }
+    }
+
+    /// The value of a scalar that depends on constants alone.
+    fn fold(&self, i: &Inst) -> Option<u64> {
+        if let Op::Const(bits) = i.op {
+            return Some(bits);
+        }
+        let result = self.func.ty(i.result?);
+        let types: Vec<Type> = i.args.iter().map(|a| self.func.ty(*a)).collect();
+        if i.args.is_empty() || result.count != 1 || types.iter().any(|t| t.count != 1) {
+            return None;
+        }
+        let known: Option<Vec<[u64; 1]>> =
+            i.args.iter().map(|a| self.constant[a.index()].map(|c| [c])).collect();
+        let known = known?;
+        let args: Vec<&[u64]> = known.iter().map(|c| c.as_slice()).collect();
+        eval_op(i.op, &args, &types, result, 1).map(|r| r[0])
     }
 
     /// The loops around a value's definition that do not contain the block.

@@ -142,13 +142,17 @@ fn addresses_are_affine() {
     let down = b.int_imm(IntBin::Mul, i, 0xffff_fff8);
     let base = b.special(Special::GlobalsBase);
     let addr = b.add(base, off);
+    // mul.wide extends both of its operands.
+    let four = b.iconst(Type::I32, 4);
+    let four = b.zext(four, Elem::I64);
+    let product = b.mul(four, wide);
     let back = b.inst(Op::Trunc, &[addr], Type::I32);
     let odd = b.int_imm(IntBin::Xor, i, 5);
     let gone = b.sub(i, t);
     let same = b.cmp(IntCmp::Eq, i, t);
     let v = b.inst(Op::Load(Mem::weak(Space::Global)), &[addr], Type::I32);
     let scaled = b.mul(i, first);
-    for x in [down, back, odd, gone, v, scaled] {
+    for x in [down, back, odd, gone, v, scaled, product] {
         use_it(&mut b, x);
     }
     let bit = b.zext(same, Elem::I32);
@@ -163,6 +167,7 @@ fn addresses_are_affine() {
     assert_eq!(shape(wide), wraps(1));
     assert_eq!(shape(off), wraps(4));
     assert_eq!(shape(addr), wraps(4));
+    assert_eq!(shape(product), wraps(4));
     assert_eq!(shape(back), wraps(4));
     assert_eq!(shape(down), affine(-8));
     assert_eq!(shape(gone), Shape::Uniform);
