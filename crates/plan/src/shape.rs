@@ -5,8 +5,9 @@
 
 use crate::control::Control;
 use crate::{Assume, Invariance, Loop, Shape};
+use hostwarp_ir::eval::eval_op;
 use hostwarp_ir::{
-    Axis, Block, Elem, Function, Inst, IntBin, IntCmp, IntUn, Op, Space, Special, Term, Value,
+    Axis, Block, Elem, Function, Inst, IntBin, IntCmp, IntUn, Op, Space, Special, Term, Type, Value,
 };
 
 pub(crate) struct Shapes {
