@@ -77,6 +77,8 @@ struct Emitter<'a> {
     crosses: Vec<bool>,
     /// Values that are evenly spaced only if something did not wrap.
     wraps: Vec<bool>,
+    /// The block and the instruction that make a value, if one does.
+    maker: Vec<Option<(Block, usize)>>,
     /// Values that lanes which have left a loop still need while others go round.
     outlives_loop: Vec<bool>,
     known: HashMap<Value, Known>,
@@ -104,9 +106,13 @@ impl<'a> Emitter<'a> {
         let len = func.types.len();
         let mut remade = vec![None; len];
         let mut has_warp_sync = false;
+        let mut maker = vec![None; len];
         for b in &plan.order {
             let data = func.block(*b);
-            for i in &data.insts {
+            for (n, i) in data.insts.iter().enumerate() {
+                if let Some(r) = i.result {
+                    maker[r.index()] = Some((*b, n));
+                }
                 let needs_warp = matches!(i.op, Op::LaneRead | Op::Ballot | Op::ActiveMask);
                 if needs_warp && w != 32 {
                     return refuse("warp ops in groups that are no warps");
@@ -152,6 +158,7 @@ impl<'a> Emitter<'a> {
             remade,
             crosses,
             wraps,
+            maker,
             outlives_loop: vec![false; len],
             known: HashMap::new(),
             block: Block::ENTRY,
@@ -343,13 +350,31 @@ impl<'a> Emitter<'a> {
                 let base = self.scalar(v);
                 self.spread_out(ty.elem, &base, stride)
             }
-            _ => match self.remade[v.index()] {
+            Spread::Affine { stride, .. } => self.exact_vector(v, stride),
+            Spread::Varying => match self.remade[v.index()] {
                 Some(Op::Special(special)) => self.special_vector(special),
                 _ => self.t.inst(format_args!("load {all}, ptr %v{}, align 8", v.0)),
             },
         };
         self.known.entry(v).or_default().vector = Some(reg.clone());
         reg
+    }
+
+    /// The values of all lanes of one that may wrap. Made only where needed, in cold code: from its arguments where it is defined
+    /// in this block, else from what was kept for the case that it did wrap.
+    fn exact_vector(&mut self, v: Value, stride: i64) -> Reg {
+        let func = self.func;
+        let here = self.maker[v.index()].filter(|(b, _)| *b == self.block);
+        if let Some(inst) = here.and_then(|(b, n)| func.block(b).insts.get(n))
+            && let Ok(vector) = self.pure_on(inst, v, self.w)
+        {
+            return vector;
+        }
+        let (one, all) = (Shape::new(Elem::I1, 1), self.all(self.ty(v)));
+        let (base, even) = (self.scalar(v), self.even(v).unwrap_or_else(|| "true".into()));
+        let straight = self.spread_out(all.elem, &base, stride);
+        let kept = self.t.inst(format_args!("load {all}, ptr %v{}, align 8", v.0));
+        self.t.select(one, &even, all, &straight, &kept)
     }
 
     /// Whether a value that may wrap is evenly spaced; none if it always is.
@@ -422,11 +447,25 @@ impl<'a> Emitter<'a> {
         if spread != Spread::Varying {
             known.scalar = Some(self.scalar(from));
         }
-        if spread == Spread::Varying || self.wraps[to.index()] {
+        if spread == Spread::Varying {
             known.vector = Some(self.vector(from));
         }
         if self.wraps[to.index()] {
-            known.even = Some(self.even(from).unwrap_or_else(|| "true".into()));
+            let even = self.even(from).unwrap_or_else(|| "true".into());
+            // The vector is kept only if it is not what the scalar says: elsewhere nobody looks at it.
+            let all = self.all(self.ty(to));
+            let (odd, on) = (self.t.fresh_label("wrapped"), self.t.fresh_label("on"));
+            let before = self.t.current.clone();
+            self.t.branch_likely(&even, &on, &odd);
+            self.t.label(&odd);
+            let outside = self.known.clone();
+            let vector = self.vector(from);
+            self.known = outside;
+            let after = self.t.current.clone();
+            self.t.jump(&on);
+            self.t.label(&on);
+            known.vector = Some(self.t.phi(all, [("poison", &before), (&vector, &after)]));
+            known.even = Some(even);
         }
         known
     }
@@ -501,7 +540,6 @@ impl<'a> Emitter<'a> {
             Spread::Affine { .. } if scalar_args => {
                 known.scalar = Some(self.pure_on(inst, r, 1)?);
                 if self.wraps[r.index()] {
-                    known.vector = Some(self.pure_on(inst, r, self.w)?);
                     known.even = Some(self.stays_even(inst, r));
                 }
             }

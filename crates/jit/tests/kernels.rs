@@ -160,7 +160,8 @@ fn everywhere(
         assert_eq!(run(&kernel, &launch), Outcome::Done, "{what}");
         check(&device, &values, &what);
         // Lanes that wait for each other need longer turns than this to get anywhere.
-        let waits = func.blocks.iter().flat_map(|b| &b.insts).any(|i| matches!(i.op, Op::Atomic(AtomicOp::Cas, _)));
+        let waits =
+            func.blocks.iter().flat_map(|b| &b.insts).any(|i| matches!(i.op, Op::Atomic(AtomicOp::Cas, _)));
         for budget in if waits { [100_000; 2] } else { [30, 500] } {
             let values = prepare(&device);
             launch.set_params(&params(&values));
