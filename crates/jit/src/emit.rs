@@ -17,6 +17,8 @@ mod control;
 mod frame;
 mod memory;
 mod ops;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod ops_test;
 mod text;
 mod warp;
 

@@ -1,17 +1,16 @@
-//! Every pure primitive op on every type it takes, compiled for every CPU step and by every LLVM at hand, against the evaluator.
+//! Every pure primitive op on every type it takes, for every CPU step and library at hand, against the evaluator.
 
-#![cfg(target_arch = "x86_64")]
+use std::fmt::Write;
+use std::path::Path;
 
-mod common;
+use hostwarp_ir::{Elem, FBin, FCmp, Function, IntBin, IntCmp, IntUn, Op, Round, Type, Value, eval};
 
-use common::{Random, compile, device, llvm, llvms, program, run, targets};
-use hostwarp_interp::{Launch, Outcome};
-use hostwarp_ir::{
-    Axis, Builder, Elem, FBin, FCmp, Function, IntBin, IntCmp, IntUn, Mem, Op, Round, Space, Special, Type,
-    Value, eval,
-};
-use hostwarp_jit::llvm::Llvm;
-use hostwarp_jit::target::Target;
+use super::Shape;
+use super::ops::{Cpu, pure_op};
+use super::text::Text;
+use crate::llvm::{Llvm, Tier};
+use crate::object::{Loaded, undefined_symbols};
+use crate::target::{Target, X86Level};
 
 const LANES: usize = 32;
 
@@ -104,63 +103,6 @@ fn function(case: &Case) -> Function {
 /// Bytes of a column entry: what is stored for a value of the type. An i1 is stored as a byte.
 fn stored(ty: Type) -> Type {
     if ty.elem == Elem::I1 { ty.with(Elem::I8) } else { ty.to_int() }
-}
-
-/// A kernel that does many ops: each loads its arguments from columns in global memory and stores its result.
-struct Batch {
-    func: Function,
-    /// For each case the offsets of its argument columns and its result column.
-    places: Vec<(Vec<u64>, u64)>,
-    bytes: u64,
-}
-
-fn batch(cases: &[Case]) -> Batch {
-    let mut b = Builder::new("ops");
-    b.func().info.param_bytes = 8;
-    let zero = b.iconst(Type::I64, 0);
-    let base = b.inst(Op::Load(Mem::weak(Space::Param)), &[zero], Type::I64);
-    let tid = b.special(Special::Tid(Axis::X));
-    let tid = b.zext(tid, Elem::I64);
-    let mut end = 0u64;
-    let mut place = |ty: Type| {
-        let at = end.next_multiple_of(64);
-        end = at + (stored(ty).bytes() * LANES) as u64;
-        at
-    };
-    let mut places = vec![];
-    for case in cases {
-        let address = |b: &mut Builder, at: u64, ty: Type| {
-            let offset = b.int_imm(IntBin::Mul, tid, stored(ty).bytes() as u64);
-            let address = b.add(base, offset);
-            b.int_imm(IntBin::Add, address, at)
-        };
-        let mut args = vec![];
-        let mut offsets = vec![];
-        for ty in &case.args {
-            let at = place(*ty);
-            offsets.push(at);
-            let address = address(&mut b, at, *ty);
-            let mut v = b.inst(Op::Load(Mem::weak(Space::Global)), &[address], stored(*ty));
-            if ty.elem == Elem::I1 {
-                v = b.inst(Op::Trunc, &[v], *ty);
-            } else if ty.is_float() {
-                v = b.inst(Op::FromBits, &[v], *ty);
-            }
-            args.push(v);
-        }
-        let mut r = b.inst(case.op, &args, case.result);
-        if case.result.elem == Elem::I1 {
-            r = b.inst(Op::Zext, &[r], stored(case.result));
-        } else if case.result.is_float() {
-            r = b.inst(Op::ToBits, &[r], stored(case.result));
-        }
-        let at = place(case.result);
-        let address = address(&mut b, at, case.result);
-        b.effect(Op::Store(Mem::weak(Space::Global)), &[address, r], None);
-        places.push((offsets, at));
-    }
-    b.terminate(hostwarp_ir::Term::Exit);
-    Batch { func: b.finish(), places, bytes: end }
 }
 
 /// Values of an element type that are likely to go wrong, and others.
@@ -257,52 +199,129 @@ fn column_bytes(ty: Type, column: &[u64]) -> Vec<u8> {
     column.iter().flat_map(|x| x.to_le_bytes()[..size].to_vec()).collect()
 }
 
-/// Runs the cases and compares them with the evaluator.
-fn check(cases: &[Case], llvm: Llvm, target: &Target, width: u32) {
-    let batch = batch(cases);
-    let program = program(&batch.func, [LANES as u32, 1, 1], width);
-    let kernel = compile(&program, llvm, target);
-    let undefined = hostwarp_jit::object::undefined_symbols(&kernel.object().0).unwrap();
-    assert!(undefined.is_empty(), "{llvm:?}, {target}: {undefined:?}");
-    let device = device();
-    let base = device.alloc(batch.bytes).unwrap();
-    let mut random = Random(0x1234_5678_9abc_def1);
-    let mut launch = Launch::new(&program, &device, [1, 1, 1], [LANES as u32, 1, 1]);
-    launch.set_params(&base.to_le_bytes());
-    for _ in 0..24 {
-        let mut columns = vec![];
-        for (case, (offsets, _)) in cases.iter().zip(&batch.places) {
-            let mut inputs = vec![];
-            for (ty, at) in case.args.iter().zip(offsets) {
-                let column: Vec<u64> =
-                    (0..LANES * ty.count as usize).map(|_| interesting(ty.elem, &mut random)).collect();
-                device.write(base + at, &column_bytes(*ty, &column)).unwrap();
-                inputs.push(column);
-            }
-            columns.push(inputs);
+/// A fixed sequence of numbers that look random.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+}
+
+/// A function per case that does the op on columns in memory, `lanes` lanes at a time.
+fn module(cases: &[Case], cpu: Cpu, lanes: u32) -> String {
+    let mut module = String::new();
+    let mut declarations = std::collections::BTreeSet::new();
+    for (n, case) in cases.iter().enumerate() {
+        let mut t = Text::default();
+        let flat = |ty: Type| Shape::new(ty.elem, lanes * u32::from(ty.count));
+        let mut args = vec![];
+        for (i, ty) in case.args.iter().enumerate() {
+            let (held, shape) = (flat(stored(*ty)), flat(*ty));
+            let size = stored(*ty).bytes() as u32 * lanes;
+            let offset = t.inst(format_args!("mul i64 %i, {size}"));
+            let at = t.inst(format_args!("getelementptr i8, ptr %a{i}, i64 {offset}"));
+            let loaded = t.inst(format_args!("load {held}, ptr {at}, align 1"));
+            let convert = if ty.elem == Elem::I1 { "trunc" } else { "bitcast" };
+            args.push((t.convert(convert, held, &loaded, shape), *ty));
         }
-        assert_eq!(run(&kernel, &launch), Outcome::Done);
-        for ((case, (_, at)), inputs) in cases.iter().zip(&batch.places).zip(&columns) {
-            let args: Vec<&[u64]> = inputs.iter().map(Vec::as_slice).collect();
-            let mut expected = eval::eval_op(case.op, &args, &case.args, case.result, LANES)
-                .expect("the evaluator knows it");
-            if case.result.is_float() {
-                let bits = case.result.to_int();
-                expected = eval::eval_op(Op::ToBits, &[&expected], &[case.result], bits, LANES)
-                    .expect("it knows this too");
+        let args: Vec<(&str, Type)> = args.iter().map(|(r, ty)| (r.as_str(), *ty)).collect();
+        let mut r = pure_op(&mut t, cpu, &case.op, case.result, &args, lanes).expect("a pure op");
+        let (held, shape) = (flat(stored(case.result)), flat(case.result));
+        if case.result.is_float() {
+            r = pure_op(&mut t, cpu, &Op::ToBits, stored(case.result), &[(&r, case.result)], lanes)
+                .expect("a pure op");
+        } else {
+            r = t.convert("zext", shape, &r, held);
+        }
+        let size = stored(case.result).bytes() as u32 * lanes;
+        let offset = t.inst(format_args!("mul i64 %i, {size}"));
+        let at = t.inst(format_args!("getelementptr i8, ptr %out, i64 {offset}"));
+        t.line(format_args!("store {held} {r}, ptr {at}, align 1"));
+        let _ = write!(
+            module,
+            "define void @case{n}(ptr %a0, ptr %a1, ptr %a2, ptr %a3, ptr %a4, ptr %a5, ptr %a6, ptr %a7, ptr %out) nounwind {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %loop]
+{}  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, {}
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}}
+",
+            t.body,
+            LANES as u32 / lanes
+        );
+        declarations.extend(t.declarations);
+    }
+    for declaration in declarations {
+        let _ = writeln!(module, "{declaration}");
+    }
+    module
+}
+
+type Run = unsafe extern "sysv64" fn(
+    *const u8,
+    *const u8,
+    *const u8,
+    *const u8,
+    *const u8,
+    *const u8,
+    *const u8,
+    *const u8,
+    *mut u8,
+);
+
+/// Runs the cases and compares them with the evaluator.
+fn check(cases: &[Case], llvm: Llvm, target: &Target, lanes: u32) {
+    let text = module(cases, Cpu::new(target), lanes);
+    let object =
+        llvm.compile(&text, target, &Tier::light()).unwrap_or_else(|e| panic!("{llvm:?}, {target}: {e}")).0;
+    assert_eq!(undefined_symbols(&object).unwrap(), [""; 0], "{llvm:?}, {target}");
+    let loaded = Loaded::new(&object).unwrap();
+    let mut random = Random(0x1234_5678_9abc_def1);
+    for (n, case) in cases.iter().enumerate() {
+        let run = loaded.get(&format!("case{n}")).unwrap();
+        // SAFETY: the text above defines it so.
+        let run = unsafe { std::mem::transmute::<*const u8, Run>(run) };
+        for _ in 0..24 {
+            let mut columns: Vec<Vec<u64>> = vec![];
+            for ty in &case.args {
+                columns.push(
+                    (0..LANES * ty.count as usize).map(|_| interesting(ty.elem, &mut random)).collect(),
+                );
             }
+            let mut inputs: Vec<Vec<u8>> =
+                case.args.iter().zip(&columns).map(|(ty, column)| column_bytes(*ty, column)).collect();
+            inputs.resize(8, vec![]);
             let mut got = vec![0; stored(case.result).bytes() * LANES];
-            device.read(base + at, &mut got).unwrap();
-            let expected_bytes = column_bytes(case.result, &expected);
-            if got != expected_bytes && !only_nans_differ(case.result, &got, &expected_bytes) {
+            let at = |i: usize| inputs[i].as_ptr();
+            // SAFETY: the case reads `LANES` values of the types of its arguments and writes as many of the result's.
+            unsafe { run(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), got.as_mut_ptr()) };
+            let args: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
+            let evaluate = |op: Op, args: &[&[u64]], types: &[Type], result: Type| {
+                eval::eval_op(op, args, types, result, LANES)
+                    .unwrap_or_else(|| panic!("the evaluator does not know {op:?}"))
+            };
+            let mut expected = evaluate(case.op, &args, &case.args, case.result);
+            if case.result.is_float() {
+                expected = evaluate(Op::ToBits, &[&expected], &[case.result], case.result.to_int());
+            }
+            let expected = column_bytes(case.result, &expected);
+            if got != expected && !only_nans_differ(case.result, &got, &expected) {
                 let size = stored(case.result).elem.bytes();
-                let wrong =
-                    got.chunks(size).zip(expected_bytes.chunks(size)).position(|(g, e)| g != e).unwrap();
+                let wrong = got.chunks(size).zip(expected.chunks(size)).position(|(g, e)| g != e).unwrap();
                 panic!(
-                    "{llvm:?}, {target}, width {width}\n{case:?}, element {wrong}: {:x?} instead of {:x?}\n{:x?}",
+                    "{llvm:?}, {target}, {lanes} lanes\n{case:?}, element {wrong}: {:x?} instead of {:x?}\n{:x?}",
                     &got[wrong * size..][..size],
-                    &expected_bytes[wrong * size..][..size],
-                    inputs.iter().map(|c| c[wrong * c.len() / (got.len() / size)]).collect::<Vec<_>>()
+                    &expected[wrong * size..][..size],
+                    columns.iter().map(|c| c[wrong * c.len() / (got.len() / size)]).collect::<Vec<_>>()
                 );
             }
         }
@@ -324,33 +343,38 @@ fn possible(case: &Case, target: &Target) -> bool {
     target.has("fma") || !matches!(case.op, Op::Fma { .. } if case.result.elem == Elem::F64)
 }
 
-/// Cases as they come, or only every few: compiling hundreds of ops for every CPU and library takes its time.
-fn sample(cases: &[Case], target: &Target, step: usize) -> Vec<Case> {
-    cases.iter().step_by(step).filter(|c| possible(c, target)).cloned().collect()
+fn llvms() -> Vec<Llvm> {
+    let names =
+        |v: u32| [format!("libLLVM.so.{v}.1"), format!("libLLVM-{v}.so.1"), format!("libLLVM-{v}.so")];
+    (15..24).filter_map(|v| names(v).iter().find_map(|name| Llvm::open(Path::new(name)).ok())).collect()
 }
 
 #[test]
 fn every_op_agrees_with_the_evaluator() {
-    let (Some(llvm), Some(host)) = (llvm(), Target::host()) else { return };
+    let (Ok(llvm), Some(host)) = (Llvm::find(None), Target::host()) else { return };
     let cases = cases();
     assert!(cases.len() > 600, "only {} cases", cases.len());
-    for chunk in sample(&cases, &host, 1).chunks(50) {
-        check(chunk, llvm, &host, 8);
+    for chunk in cases.chunks(200) {
+        let possible: Vec<Case> = chunk.iter().filter(|c| possible(c, &host)).cloned().collect();
+        check(&possible, llvm, &host, 16);
+        check(&possible, llvm, &host, 1);
     }
 }
 
+/// A sample for each CPU step and library: hundreds of ops for all of them take minutes.
 #[test]
 fn every_cpu_step_and_library_agrees() {
-    let (Some(llvm), Some(host)) = (llvm(), Target::host()) else { return };
+    let (Ok(llvm), Some(host)) = (Llvm::find(None), Target::host()) else { return };
     let cases = cases();
-    for target in targets() {
-        for chunk in sample(&cases, &target, 7).chunks(50) {
-            check(chunk, llvm, &target, 8);
+    let sample = |target: &Target, step: usize| -> Vec<Case> {
+        cases.iter().step_by(step).filter(|c| possible(c, target)).cloned().collect()
+    };
+    for target in [X86Level::Sse42, X86Level::Avx2, X86Level::Avx512].map(Target::x86) {
+        if target.runs_on(&host) {
+            check(&sample(&target, 3), llvm, &target, 8);
         }
     }
     for llvm in llvms() {
-        for chunk in sample(&cases, &host, 11).chunks(50) {
-            check(chunk, llvm, &host, 32);
-        }
+        check(&sample(&host, 4), llvm, &host, 32);
     }
 }
