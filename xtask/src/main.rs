@@ -2,6 +2,7 @@
 //!
 //! Each is a function in a file of its own; this file lists them. They call cargo and the system, and print what they run.
 
+mod agreement;
 mod ci;
 mod licences;
 mod setup;
@@ -15,12 +16,17 @@ type Result<T = ()> = std::result::Result<T, String>;
 type Entry = (&'static str, &'static str, fn() -> Result);
 
 const COMMANDS: &[Entry] = &[
-    ("ci", "everything that must pass: setup, formatting, lints, tests on every engine, docs, licences", ci::all),
+    (
+        "ci",
+        "everything that must pass: setup, formatting, lints, tests on every engine, docs, licences",
+        ci::all,
+    ),
     ("setup", "install what the tests need (libllvm19)", setup::install),
     ("fmt", "formatting", ci::formatting),
     ("lint", "clippy, warnings denied", ci::lint),
     ("test", "tests on every engine", ci::test),
     ("doc", "documentation, warnings denied", ci::doc),
+    ("ptxas-agreement", "compare what is legal with ptxas; writes docs/ptxas-agreement.md", agreement::run),
     ("licences", "licences of dependencies", licences::check),
 ];
 

@@ -1,0 +1,33 @@
+//! What Hostwarp says.
+
+use super::sample::Sample;
+use hostwarp_compile::{Options, Severity, compile};
+
+/// Hostwarp's verdict.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ours {
+    /// No error.
+    Legal,
+    /// The first error.
+    Wrong(String),
+    /// Not done yet: nothing is said about whether it is legal.
+    Unknown(String),
+}
+
+impl Ours {
+    /// Whether there was nothing to object to.
+    pub fn is_legal(&self) -> bool {
+        *self == Ours::Legal
+    }
+}
+
+/// Compiles the module.
+pub fn verdict(sample: &Sample) -> Ours {
+    let output = compile(&hostwarp_syntax::parse(&sample.module()), &Options::default());
+    let first = |severity| output.diagnostics.iter().find(|d| d.severity == severity);
+    match (first(Severity::Error), first(Severity::Unsupported)) {
+        (Some(d), _) => Ours::Wrong(format!("{} {}", d.code, d.message)),
+        (None, Some(d)) => Ours::Unknown(format!("{} {}", d.code, d.message)),
+        (None, None) => Ours::Legal,
+    }
+}
