@@ -126,7 +126,8 @@ impl Module {
         let out =
             compile::compile(&parsed, &compile::Options { profile: options.profile, ..Default::default() });
         if out.diagnostics.iter().any(|d| d.severity == Severity::Error) {
-            let text = String::from_utf8_lossy(ptx).into_owned();
+            // What the spans refer to: not always the bytes given.
+            let text = parsed.module.source().to_string();
             return Err(Error::Input(Box::new(InputError {
                 name: name.into(),
                 text,

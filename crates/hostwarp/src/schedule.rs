@@ -3,6 +3,8 @@
 //! CTAs are handed out in index order in small runs: one at a time costs too much for small CTAs, and fixed halves leave a
 //! core idle when work is uneven. A CTA stays on its thread. One that only spins (it waits for another CTA) yields when its
 //! budget is used up; its thread keeps it and starts further ones, up to [`RESIDENT`], so that whatever it waits for can run.
+//! Which CTAs spin and which only have much to do cannot be told from outside, so the ones that come back get short turns at
+//! first, and longer ones each time: a look at a flag is cheap, and long work is soon left alone.
 
 use hostwarp_interp::{Cta, KernelFault, Launch, Outcome};
 use std::collections::VecDeque;
@@ -12,8 +14,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// How many CTAs of a launch can be under way at once: what the largest GPUs keep resident.
 pub const RESIDENT: usize = 2048;
 
-/// Instructions per warp after which a CTA gives others a turn.
-const BUDGET: u64 = 1 << 20;
+/// Instructions, counted once per warp, after which a CTA that has had so many turns gives others one.
+fn budget(turns: u32) -> u64 {
+    match turns {
+        0 => 1 << 18,
+        n => 1 << n.saturating_add(13).min(17),
+    }
+}
 
 /// Runs one CTA as far as the budget goes.
 pub(crate) type RunCta<'a> = dyn Fn(&Launch<'_>, &mut Cta, u64) -> Outcome + Sync + 'a;
@@ -63,7 +70,7 @@ pub(crate) fn run_grid(
 }
 
 fn worker(launch: &Launch<'_>, run: &RunCta<'_>, shared: &Shared<'_>, total: u64) {
-    let mut waiting: VecDeque<(u64, Cta)> = VecDeque::new();
+    let mut waiting: VecDeque<(u64, Cta, u32)> = VecDeque::new();
     let mut spare: Vec<Cta> = vec![];
     let mut mine = 0..0;
     while !shared.stop.load(Ordering::Relaxed) {
@@ -72,18 +79,18 @@ fn worker(launch: &Launch<'_>, run: &RunCta<'_>, shared: &Shared<'_>, total: u64
             mine = from..(from + shared.chunk).min(total);
         }
         let fresh = if waiting.len() < shared.resident { mine.next() } else { None };
-        let (number, mut cta) = match fresh {
+        let (number, mut cta, turns) = match fresh {
             Some(number) => {
                 let mut cta = spare.pop().unwrap_or_else(|| Cta::new(launch));
                 cta.reset(launch, launch.cta_index(number));
-                (number, cta)
+                (number, cta, 0)
             }
             None => match waiting.pop_front() {
                 Some(w) => w,
                 None => return,
             },
         };
-        match run(launch, &mut cta, BUDGET) {
+        match run(launch, &mut cta, budget(turns)) {
             Outcome::Done => {
                 spare.push(cta);
                 let done = shared.done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -91,7 +98,7 @@ fn worker(launch: &Launch<'_>, run: &RunCta<'_>, shared: &Shared<'_>, total: u64
                     progress(done, total);
                 }
             }
-            Outcome::Yield => waiting.push_back((number, cta)),
+            Outcome::Yield => waiting.push_back((number, cta, turns + 1)),
             Outcome::Fault(fault) => {
                 let mut first = shared.fault.lock().unwrap_or_else(|e| e.into_inner());
                 if first.as_ref().is_none_or(|(n, _)| number < *n) {

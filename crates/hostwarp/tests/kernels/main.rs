@@ -1,0 +1,93 @@
+//! The kernels of `tests/kernels`, run on every engine, at several widths and thread counts: the same bits each time, and those
+//! that the comments in the file expect. One test per file and engine.
+
+mod case;
+mod formula;
+
+use case::{Case, device, variables};
+use hostwarp::{Engine, Error};
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let llvm = device().map_err(|e| e.to_string()).and_then(|d| d.llvm().map(|_| ()));
+    let required = std::env::var_os("HOSTWARP_REQUIRE_LLVM").is_some_and(|v| v != "0");
+    if let Err(why) = &llvm
+        && !required
+    {
+        eprintln!("the jit is left out: {why}");
+    }
+    let mut trials = vec![];
+    for path in files() {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let case = match Case::parse(&text) {
+            Ok(case) => case,
+            Err(why) => {
+                trials.push(Trial::test(name, move || Err(Failed::from(why))));
+                continue;
+            }
+        };
+        let case = std::sync::Arc::new(case);
+        for engine in case.engines.clone() {
+            let (case, text, file) = (case.clone(), text.clone(), format!("{name}.ptx"));
+            let test = format!("{name}::{}", format!("{engine:?}").to_lowercase());
+            let trial = Trial::test(test, move || run(&case, &file, &text, engine).map_err(Failed::from));
+            trials.push(trial.with_ignored_flag(engine == Engine::Jit && llvm.is_err() && !required));
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn files() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&directory)
+        .unwrap_or_else(|e| panic!("{}: {e}", directory.display()))
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "ptx"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} holds no kernels", directory.display());
+    files
+}
+
+fn run(case: &Case, file: &str, text: &str, engine: Engine) -> Result<(), String> {
+    let device = device().map_err(|e| e.to_string())?;
+    let module = device.load(file, text).map_err(|e| e.to_string())?;
+    let fresh = variables(&module).map_err(|e| e.to_string())?;
+    let widths: Vec<Option<u32>> = match engine {
+        Engine::Interp => vec![None],
+        _ => std::iter::once(None).chain(case.widths.iter().copied().map(Some)).collect(),
+    };
+    for launch in &case.launches {
+        let mut first: Option<Vec<Vec<u8>>> = None;
+        for &width in &widths {
+            for &threads in &case.threads {
+                let how =
+                    format!("width {}, threads {threads}", width.map_or("auto".into(), |w| w.to_string()));
+                for (name, bytes) in &fresh {
+                    module.write_symbol(name, bytes).map_err(|e| e.to_string())?;
+                }
+                let after = match launch.run(&module, engine, width, threads) {
+                    Ok(after) => after,
+                    // Lanes that talk to each other need the whole warp in one vector.
+                    Err(Error::Launch(why))
+                        if width.is_some_and(|w| w < 32) && why.contains("that are no warps") =>
+                    {
+                        continue;
+                    }
+                    Err(e) => return Err(format!("{how}: {e}")),
+                };
+                launch.check(&module, &after).map_err(|why| format!("{how}: {why}"))?;
+                match &first {
+                    Some(first) if *first != after => return Err(format!("{how}: other bits than before")),
+                    Some(_) => {}
+                    None => first = Some(after),
+                }
+            }
+        }
+    }
+    Ok(())
+}
