@@ -224,6 +224,9 @@ impl Machine<'_, '_> {
                 return Ok(());
             }
         }
+        if self.gather(inst, mem, warp, lanes, addrs, values) {
+            return Ok(());
+        }
         let each = |values: &mut [[T; N]; CHUNK], get: &dyn Fn(usize, u64) -> Result<[T; N], FaultKind>| {
             let mut lanes = lanes;
             while lanes != 0 {
@@ -248,6 +251,100 @@ impl Machine<'_, '_> {
             let bad = Bad { kind, addr: addrs[l], size, lane: warp * CHUNK + l };
             self.stop(inst, mem, Access::Load, bad)
         })
+    }
+
+    /// The stretch of memory that all the lanes' accesses lie in: space, first address in it, and length in `T`. None if an address is
+    /// not aligned, or they lie in different spaces or far apart.
+    fn stretch<T: Scalar, const N: usize>(
+        &self,
+        inst: &Inst,
+        mem: Mem,
+        warp: usize,
+        lanes: u32,
+    ) -> Option<(Space, u64, usize)> {
+        let size = size_of::<[T; N]>() as u64;
+        let wide = inst.wide();
+        let [min, max, bits] = self.regs.bounds(inst.args[0], wide, warp, lanes);
+        if bits & (size - 1) != 0 || max - min > 1 << 31 {
+            return None;
+        }
+        let len = ((max - min) / T::SIZE) as usize + N;
+        match mem.space {
+            ir::Space::Generic => {
+                let (space, at) = map::decode(min);
+                (space == map::decode(max).0).then_some((space, at, len))
+            }
+            space => Some((space_of(space), min, len)),
+        }
+    }
+
+    /// Reads what lies scattered in one stretch of memory that is all there, with one check. Answers whether it could.
+    fn gather<T: Scalar, const N: usize>(
+        &self,
+        inst: &Inst,
+        mem: Mem,
+        warp: usize,
+        lanes: u32,
+        addrs: &[u64; CHUNK],
+        values: &mut [[T; N]; CHUNK],
+    ) -> bool {
+        if lanes.count_ones() < 4 {
+            return false;
+        }
+        let Some((space, first, len)) = self.stretch::<T, N>(inst, mem, warp, lanes) else { return false };
+        let base = first.wrapping_add(if mem.space == ir::Space::Generic { space.window_base() } else { 0 });
+        // Where a lane's value begins in the stretch.
+        let index = |l: usize| (addrs[l].wrapping_sub(base) / T::SIZE) as usize;
+        let memory = &self.cta.memory;
+        let block = match space {
+            Space::Global | Space::Generic => {
+                let Some(run) = self.launch.device.global_run::<T>(first, len) else { return false };
+                for_each_lane(lanes, |l| values[l] = std::array::from_fn(|k| run.get(index(l) + k)));
+                return true;
+            }
+            Space::Shared => &memory.shared,
+            Space::Const => &memory.constant,
+            Space::Param => &memory.param,
+            Space::Local => return false,
+        };
+        let Some(run) = block.run::<T>(first, len) else { return false };
+        for_each_lane(lanes, |l| values[l].copy_from_slice(&run[index(l)..][..N]));
+        true
+    }
+
+    /// Writes to places scattered in one stretch of memory that is all there, with one check, in ascending order of lanes.
+    fn scatter<T: Scalar, const N: usize>(
+        &mut self,
+        inst: &Inst,
+        mem: Mem,
+        warp: usize,
+        lanes: u32,
+        addrs: &[u64; CHUNK],
+        values: &[[T; N]; CHUNK],
+    ) -> bool {
+        if lanes.count_ones() < 4 {
+            return false;
+        }
+        let Some((space, first, len)) = self.stretch::<T, N>(inst, mem, warp, lanes) else { return false };
+        let base = first.wrapping_add(if mem.space == ir::Space::Generic { space.window_base() } else { 0 });
+        let index = |l: usize| (addrs[l].wrapping_sub(base) / T::SIZE) as usize;
+        match space {
+            Space::Global | Space::Generic => {
+                let Some(run) = self.launch.device.global_run::<T>(first, len) else { return false };
+                for_each_lane(lanes, |l| {
+                    for (k, v) in values[l].iter().enumerate() {
+                        run.set(index(l) + k, *v);
+                    }
+                });
+                true
+            }
+            Space::Shared => {
+                let Some(run) = self.cta.memory.shared.run_mut::<T>(first, len) else { return false };
+                for_each_lane(lanes, |l| run[index(l)..][..N].copy_from_slice(&values[l]));
+                true
+            }
+            Space::Const | Space::Param | Space::Local => false,
+        }
     }
 
     pub(crate) fn store(&mut self, inst: &Inst, mem: Mem, size: u32, wide: bool) -> Result<(), Stop> {
@@ -334,6 +431,9 @@ impl Machine<'_, '_> {
             {
                 return Ok(());
             }
+        }
+        if self.scatter(inst, mem, warp, lanes, addrs, values) {
+            return Ok(());
         }
         let device = self.launch.device;
         let memory = &mut self.cta.memory;

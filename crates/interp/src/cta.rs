@@ -136,6 +136,8 @@ pub struct Cta {
     /// Of waiting lanes: the block whose terminator made them wait.
     waits_in: Vec<u32>,
     barriers: [Barrier; BARRIERS as usize],
+    /// Barriers that somebody has arrived at, as bits.
+    in_use: u32,
     /// Lanes that have not exited.
     live: u32,
 }
@@ -159,6 +161,7 @@ impl Cta {
             sync_mask: vec![0; lanes],
             waits_in: vec![0; lanes],
             barriers: std::array::from_fn(|_| barrier.clone()),
+            in_use: 0,
             live: 0,
         }
     }
@@ -181,13 +184,12 @@ impl Cta {
             let live = if lanes == WARP { u32::MAX } else { (1 << lanes) - 1 };
             *warp = Warp { live, ready: live, syncing: 0 };
         }
-        for b in &mut self.barriers {
-            if b.arrivals != 0 || b.count.is_some() {
-                b.waiting.fill(0);
-                b.arrived.fill(0);
-                (b.arrivals, b.count) = (0, None);
-            }
-        }
+        for_each_lane(std::mem::take(&mut self.in_use), |id| {
+            let b = &mut self.barriers[id];
+            b.waiting.fill(0);
+            b.arrived.fill(0);
+            (b.arrivals, b.count) = (0, None);
+        });
         self.live = threads;
     }
 
@@ -242,12 +244,13 @@ impl Cta {
         if w.syncing != 0 {
             self.release_synced(warp);
         }
-        for id in 0..BARRIERS as usize {
+        let mut open = self.in_use;
+        while open != 0 {
+            let id = open.trailing_zeros() as usize;
+            open &= open - 1;
             let b = &mut self.barriers[id];
-            if b.arrivals != 0 {
-                b.arrivals -= (b.arrived[warp] & gone).count_ones();
-                self.release_if_complete(id);
-            }
+            b.arrivals -= (b.arrived[warp] & gone).count_ones();
+            self.release_if_complete(id);
         }
     }
 
@@ -268,6 +271,7 @@ impl Cta {
             return Err(KernelFaultKind::BadBarrier { id, count });
         }
         self.set_pc(warp, lanes, next);
+        self.in_use |= 1 << id;
         let b = &mut self.barriers[id as usize];
         let new = lanes & !b.arrived[warp];
         b.arrived[warp] |= lanes;
@@ -329,14 +333,9 @@ impl Cta {
 
     fn release_if_complete(&mut self, id: usize) {
         let b = &mut self.barriers[id];
-        if b.arrivals == 0 {
-            // Whoever arrived is gone: nobody waits.
-            if b.count.take().is_some() || b.arrived.iter().any(|a| *a != 0) {
-                b.arrived.fill(0);
-            }
-            return;
-        }
         let complete = match b.count {
+            // Whoever arrived is gone: nobody waits.
+            _ if b.arrivals == 0 => true,
             None => b.arrivals == self.live,
             // Counted in whole warps: exited lanes of a warp that takes part count as arrived.
             Some(count) => {
@@ -359,6 +358,7 @@ impl Cta {
         }
         b.arrived.fill(0);
         (b.arrivals, b.count) = (0, None);
+        self.in_use &= !(1 << id);
     }
 
     /// The fault of a CTA in which lanes are alive and none is ready.

@@ -88,6 +88,8 @@ pub(crate) struct Machine<'a, 'l> {
     warps: usize,
     /// Lanes that run the instruction.
     masks: [u32; BATCH],
+    /// Lanes have exited since `segments` was made.
+    exited: bool,
     groups: Vec<Group>,
     /// Lanes that are in `groups`.
     loaded: [u32; BATCH],
@@ -120,6 +122,7 @@ pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
         base: 0,
         warps: 0,
         masks: [0; BATCH],
+        exited: true,
         groups,
         loaded: [0; BATCH],
         spent: 0,
@@ -247,6 +250,7 @@ impl Machine<'_, '_> {
                 return Ok(Outcome::Fault(Box::new(fault)));
             };
             self.base = batch * BATCH;
+            self.exited = true; // other warps now
             self.warps = (all - self.base).min(BATCH);
             self.cta.scratch.turn = self.base;
             let end = self.turn(budget, &mut looked)?;
@@ -352,6 +356,10 @@ impl Machine<'_, '_> {
 
     /// Says which lanes run what follows.
     fn set_masks(&mut self, masks: &[u32; BATCH]) {
+        if self.masks == *masks && !self.exited {
+            return;
+        }
+        self.exited = false;
         self.masks = *masks;
         self.segments.clear();
         for (w, mask) in masks.iter().enumerate().filter(|(_, m)| **m != 0) {
@@ -514,6 +522,7 @@ impl Machine<'_, '_> {
                     self.loaded[w] &= !mask;
                     self.cta.exit(self.base + w, *mask);
                 }
+                self.exited = true;
                 self.refill();
                 Ok(None)
             }

@@ -53,6 +53,16 @@ pub(crate) struct Inst {
     pub(crate) line: u32,
 }
 
+impl Inst {
+    /// Whether the address has 64 bits.
+    pub(crate) fn wide(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Load { wide: true, .. } | Kind::Store { wide: true, .. } | Kind::Atomic { wide: true, .. }
+        )
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum Kind {
     Pure(Selected),
@@ -224,6 +234,15 @@ impl Code {
     }
 }
 
+/// Whether an instruction only gives the bits of its argument another type.
+fn copies(i: &ir::Inst, func: &Function) -> bool {
+    match i.op {
+        Op::FromBits | Op::Bitcast => true,
+        Op::ToBits => i.result.is_some_and(|r| func.ty(r).elem == Elem::I64),
+        _ => false,
+    }
+}
+
 impl Lowering<'_> {
     fn column(&mut self, ty: Type) -> u32 {
         let at = self.const_bytes;
@@ -248,6 +267,12 @@ impl Lowering<'_> {
             for i in &func.block(*b).insts {
                 let Some(r) = i.result else { continue };
                 let ty = func.ty(r);
+                if let (true, Some(place)) =
+                    (copies(i, func), i.args.first().and_then(|a| self.place[a.index()]))
+                {
+                    self.place[r.index()] = Some(place);
+                    continue;
+                }
                 let how = match (i.op, self.plan.invariance[r.index()]) {
                     (Op::Const(bits), _) => {
                         self.place[r.index()] = Some(self.constant(bits, ty));
@@ -359,6 +384,9 @@ impl Lowering<'_> {
         let types: SmallVec<[Type; 4]> = i.args.iter().map(|a| func.ty(*a)).collect();
         let mut args: SmallVec<[Arg; 3]> = i.args.iter().map(|a| self.arg(*a)).collect();
         let dst = i.result.map(|r| self.dst(r));
+        if copies(i, func) && dst.map(|d| d.at) == args.first().copied() {
+            return; // the plan gave them one slot
+        }
         let guard = i.guard.map(|g| self.arg(g));
         let line = i.line;
         let wide = types.first() == Some(&Type::I64);

@@ -1,6 +1,6 @@
 //! Reaching the columns of a CTA.
 
-use crate::kernels::{CHUNK, Step, Tools};
+use crate::kernels::{CHUNK, Operand, Step, Tools};
 use crate::lower::{Arg, Dst};
 
 /// The memory that operands lie in.
@@ -86,6 +86,12 @@ impl Regs {
         at.step != 0 && unsafe { self.tools.ascending(self.ptr(at, first), wide, warps, size) }
     }
 
+    /// The least and the greatest address of the lanes of a warp in `mask`, at least one, and the bits set in any.
+    pub(crate) fn bounds(&self, at: Arg, wide: bool, warp: usize, mask: u32) -> [u64; 3] {
+        // SAFETY: valid and aligned, by the promise of the type.
+        unsafe { self.tools.bounds(self.ptr(at, warp), wide, mask) }
+    }
+
     /// Runs a kernel for `warps` warps from `first` on.
     #[inline(always)]
     pub(crate) fn kernel(
@@ -96,18 +102,13 @@ impl Regs {
         first: usize,
         warps: usize,
     ) {
-        let chunks = selected.chunks as usize;
-        let mut step = Step {
-            n: warps * chunks,
-            dst: self.ptr(dst, first),
-            args: [std::ptr::null(); 8],
-            steps: [0; 8],
-            imm: selected.imm,
-        };
-        for (k, a) in args.iter().enumerate() {
-            step.args[k] = self.ptr(*a, first);
-            step.steps[k] = a.step as usize / chunks;
+        let shift = selected.log_chunks;
+        let mut operands = [Operand { at: std::ptr::null(), step: 0 }; 8];
+        for (o, a) in operands.iter_mut().zip(args) {
+            *o = Operand { at: self.ptr(*a, first), step: a.step as usize >> shift };
         }
+        let step =
+            Step { n: warps << shift, dst: self.ptr(dst, first), args: operands.as_ptr(), imm: selected.imm };
         // SAFETY: operands are valid for that many warps by the promise of the type, and have the types the kernel was selected
         // for; the code was lowered for a level that this CPU has.
         unsafe { (selected.kernel)(&step) }

@@ -1,7 +1,7 @@
 //! Where values live in the frame of a CTA.
 
 use crate::live::Liveness;
-use hostwarp_ir::{Block, Function, Value};
+use hostwarp_ir::{Block, Elem, Function, Op, Value};
 use std::collections::HashMap;
 
 /// The canonical frame. The column of a value begins at byte `slot * lanes` of the frame, `lanes` being the CTA's lanes
@@ -10,7 +10,8 @@ use std::collections::HashMap;
 ///
 /// Values that are needed only inside the block that defines them have slots of their own, apart from those of values
 /// that live from block to block: a lane that waits at the start of a block has nothing in such a slot, so it may be
-/// overwritten in lanes that wait. Slots are only shared by values of one size.
+/// overwritten in lanes that wait. Slots are only shared by values of one size: values that are never needed at the same
+/// time, copies of a value under another type, and a parameter with what a loop hands to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The slot of each value; none for values that are [made again](crate::Plan::remat) or never computed.
@@ -45,6 +46,40 @@ impl Pool {
     }
 }
 
+/// The value each value is a copy of: itself, unless an op only gives its argument's bits another type.
+pub(crate) fn originals(func: &Function, order: &[Block], remat: &[bool]) -> Vec<Value> {
+    let mut of: Vec<Value> = (0..func.types.len() as u32).map(Value).collect();
+    // Definitions come before uses in the plan's order.
+    for i in order.iter().flat_map(|b| &func.block(*b).insts) {
+        let (Some(r), Some(a)) = (i.result, i.args.first()) else { continue };
+        let copies = match i.op {
+            Op::FromBits | Op::Bitcast => true,
+            Op::ToBits => func.ty(r).elem == Elem::I64,
+            _ => false,
+        };
+        if copies && !remat[a.index()] {
+            of[r.index()] = of[a.index()];
+        }
+    }
+    of
+}
+
+/// Lays out a frame.
+struct Layout<'a> {
+    func: &'a Function,
+    order: &'a [Block],
+    position: &'a [u32],
+    live: &'a Liveness,
+    remat: &'a [bool],
+    /// Values that are copies of each other are one value here.
+    original: Vec<Value>,
+    /// From where to where in `order` a value is needed at block boundaries.
+    range: Vec<Option<(u32, u32)>>,
+    slot: Vec<Option<u32>>,
+    local: Vec<bool>,
+    end: u32,
+}
+
 impl Frame {
     pub(crate) fn new(
         func: &Function,
@@ -55,95 +90,177 @@ impl Frame {
         share: bool,
     ) -> Frame {
         let len = func.types.len();
-        let size = |v: Value| func.ty(v).bytes() as u32;
-        let mut slot = vec![None; len];
-        let mut end = 0;
-
-        // From where to where in `order` a value is needed at block boundaries.
-        let mut range: Vec<Option<(u32, u32)>> = vec![None; len];
+        let mut layout = Layout {
+            func,
+            order,
+            position,
+            live,
+            remat,
+            original: if share {
+                originals(func, order, remat)
+            } else {
+                (0..len as u32).map(Value).collect()
+            },
+            range: vec![None; len],
+            slot: vec![None; len],
+            local: vec![false; len],
+            end: 0,
+        };
         for b in order {
             let at = position[b.index()];
             for v in live.live_in[b.index()].iter().chain(live.live_out[b.index()].iter()) {
-                let r = range[v.index()].get_or_insert((at, at));
+                let r = layout.range[layout.original[v.index()].index()].get_or_insert((at, at));
                 *r = (r.0.min(at), r.1.max(at));
             }
         }
+        let joined = if share { layout.in_place() } else { vec![] };
+        layout.between_blocks(share);
+        for (arg, param) in joined {
+            layout.slot[arg.index()] = layout.slot[param.index()];
+        }
+        layout.inside_blocks(share);
+        for v in 0..len {
+            let o = layout.original[v].index();
+            (layout.slot[v], layout.local[v]) = (layout.slot[o], layout.local[o]);
+        }
+        Frame { slot: layout.slot, local: layout.local, bytes: layout.end }
+    }
+}
+
+impl Layout<'_> {
+    fn size(&self, v: Value) -> u32 {
+        self.func.ty(v).bytes() as u32
+    }
+
+    /// The last instruction of a block that uses a value, `usize::MAX` for the terminator.
+    fn last_uses(&self, b: Block) -> HashMap<Value, usize> {
+        let data = self.func.block(b);
+        let mut last = HashMap::new();
+        for (n, i) in data.insts.iter().enumerate() {
+            for a in i.args.iter().chain(&i.guard) {
+                last.insert(self.original[a.index()], n);
+            }
+        }
+        for v in data.term.uses() {
+            last.insert(self.original[v.index()], usize::MAX);
+        }
+        for a in data.term.targets().iter().flat_map(|t| &t.args) {
+            last.insert(self.original[a.index()], usize::MAX);
+        }
+        last
+    }
+
+    /// Finds values that can be computed right where the parameter lives that they are handed to: those of one block, made when the
+    /// parameter's old value is no longer needed. Saves a copy per turn of a loop. Answers (value, parameter).
+    fn in_place(&mut self) -> Vec<(Value, Value)> {
+        let mut found: Vec<(Value, Value)> = vec![];
+        let mut copies: HashMap<Value, Vec<Value>> = HashMap::new();
+        for (v, o) in self.original.iter().enumerate() {
+            copies.entry(*o).or_default().push(Value(v as u32));
+        }
+        for b in self.order {
+            let data = self.func.block(*b);
+            if data.term.targets().iter().all(|t| t.args.is_empty()) {
+                continue;
+            }
+            let last = self.last_uses(*b);
+            let made: HashMap<Value, usize> = data
+                .insts
+                .iter()
+                .enumerate()
+                .filter_map(|(n, i)| i.result.map(|r| (r, n)))
+                .filter(|(r, _)| self.original[r.index()] == *r)
+                .collect();
+            let mut taken: Vec<Value> = vec![];
+            for t in data.term.targets() {
+                for (p, a) in self.func.block(t.block).params.iter().zip(&t.args) {
+                    let a = self.original[a.index()];
+                    let Some(at) = made.get(&a) else { continue };
+                    let over = last.get(p).is_none_or(|last| last <= at)
+                        && copies[p].iter().all(|c| !self.live.live_out[b.index()].contains(*c));
+                    if over
+                        && self.range[a.index()].is_none()
+                        && !self.remat[a.index()]
+                        && self.size(a) == self.size(*p)
+                        && !taken.contains(p)
+                        && found.iter().all(|f| f.0 != a)
+                    {
+                        taken.push(*p);
+                        found.push((a, *p));
+                        let here = self.position[b.index()];
+                        if let Some(r) = &mut self.range[p.index()] {
+                            *r = (r.0.min(here), r.1.max(here));
+                        }
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Slots of values that live from block to block, by linear scan.
+    fn between_blocks(&mut self, share: bool) {
         let mut starts: Vec<Value> =
-            (0..len as u32).map(Value).filter(|v| range[v.index()].is_some()).collect();
-        starts.sort_by_key(|v| range[v.index()]);
+            (0..self.range.len() as u32).map(Value).filter(|v| self.range[v.index()].is_some()).collect();
+        starts.sort_by_key(|v| self.range[v.index()]);
         let mut pool = Pool::default();
         let mut active: Vec<(u32, Value)> = vec![];
         for v in starts {
-            let Some((from, to)) = range[v.index()] else { continue };
+            let Some((from, to)) = self.range[v.index()] else { continue };
             if share {
                 active.retain(|(last, old)| {
                     let keep = *last >= from;
-                    if let (false, Some(s)) = (keep, slot[old.index()]) {
-                        pool.give(size(*old), s);
+                    if let (false, Some(s)) = (keep, self.slot[old.index()]) {
+                        pool.give(self.func.ty(*old).bytes() as u32, s);
                     }
                     keep
                 });
             }
-            slot[v.index()] = Some(pool.take(size(v), &mut end));
+            self.slot[v.index()] = Some(pool.take(self.size(v), &mut self.end));
             active.push((to, v));
         }
+    }
 
-        // Values of one block: all blocks use the same slots.
-        let mut local = vec![false; len];
-        let base = end;
-        let mut furthest = end;
+    /// Slots of values of one block: all blocks use the same ones.
+    fn inside_blocks(&mut self, share: bool) {
         let mut pool = Pool::default();
-        for b in order {
-            let data = func.block(*b);
-            let mut last_use: HashMap<Value, usize> = HashMap::new();
-            for (n, i) in data.insts.iter().enumerate() {
-                for a in i.args.iter().chain(&i.guard) {
-                    last_use.insert(*a, n);
-                }
-            }
-            for v in data.term.uses() {
-                last_use.insert(v, usize::MAX);
-            }
-            for a in data.term.targets().iter().flat_map(|t| &t.args) {
-                last_use.insert(*a, usize::MAX);
-            }
+        for b in self.order {
+            let last_use = self.last_uses(*b);
             let mut taken: Vec<Value> = vec![];
-            for (n, i) in data.insts.iter().enumerate() {
+            for (n, i) in self.func.block(*b).insts.iter().enumerate() {
                 // Arguments that end here make room for the result: ops read a lane's arguments before they write it.
-                let mut args: Vec<Value> = i.args.iter().chain(&i.guard).copied().collect();
+                let mut args: Vec<Value> =
+                    i.args.iter().chain(&i.guard).map(|a| self.original[a.index()]).collect();
                 args.sort_unstable();
                 args.dedup();
                 for a in args {
                     if let (true, true, Some(s)) =
-                        (share && local[a.index()], last_use[&a] == n, slot[a.index()])
+                        (share && self.local[a.index()], last_use[&a] == n, self.slot[a.index()])
                     {
-                        pool.give(size(a), s);
+                        pool.give(self.size(a), s);
                         taken.retain(|t| *t != a);
                     }
                 }
                 let Some(r) = i.result else { continue };
-                if remat[r.index()] || range[r.index()].is_some() {
+                if self.remat[r.index()] || self.original[r.index()] != r || self.slot[r.index()].is_some() {
                     continue;
                 }
-                local[r.index()] = true;
-                let s = pool.take(size(r), &mut end);
-                slot[r.index()] = Some(s);
+                self.local[r.index()] = true;
+                let s = pool.take(self.size(r), &mut self.end);
+                self.slot[r.index()] = Some(s);
                 if last_use.contains_key(&r) || !share {
                     taken.push(r);
                 } else {
-                    pool.give(size(r), s);
+                    pool.give(self.size(r), s);
                 }
             }
             if share {
                 for v in taken {
-                    if let Some(s) = slot[v.index()] {
-                        pool.give(size(v), s);
+                    if let Some(s) = self.slot[v.index()] {
+                        pool.give(self.size(v), s);
                     }
                 }
             }
-            furthest = furthest.max(end);
         }
-        debug_assert!(furthest >= base);
-        Frame { slot, local, bytes: furthest }
     }
 }

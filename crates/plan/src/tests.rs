@@ -55,9 +55,15 @@ fn check(func: &Function, plan: &Plan) {
         assert_eq!(plan.order[l.first as usize], l.header);
     }
     // What is alive together does not overlap.
+    let original = crate::frame::originals(func, &plan.order, &plan.remat);
     for b in &plan.order {
         let mut taken: Vec<(u32, u32)> = vec![];
+        let mut seen: Vec<Value> = vec![];
         for v in &plan.live_in[b.index()] {
+            if seen.contains(&original[v.index()]) {
+                continue;
+            }
+            seen.push(original[v.index()]);
             let slot = plan.frame.slot[v.index()].expect("a slot for what is alive");
             let end = slot + func.ty(*v).bytes() as u32;
             assert!(end <= plan.frame.bytes);
@@ -422,6 +428,37 @@ fn values_of_different_size_never_share_a_slot() {
     let p = plan(&f);
     let slots: Vec<_> = [a, wide, wider].map(|v| p.frame.slot[v.index()]).to_vec();
     assert!(slots[0] != slots[1] && slots[1] != slots[2] && slots[0] != slots[2], "{slots:?}");
+}
+
+#[test]
+fn a_loop_computes_its_next_values_in_place() {
+    let mut b = Builder::new("place");
+    let t = tid(&mut b);
+    let n = param(&mut b, 0);
+    let x = b.new_var(Type::I32);
+    b.set(x, t);
+    let mut next = None;
+    let (i, ..) = counted(&mut b, n, |b, i| {
+        let old = b.get(x);
+        let new = b.add(old, i);
+        b.set(x, new);
+        next = Some(new);
+    });
+    let end = b.get(x);
+    use_it(&mut b, end);
+    use_it(&mut b, i);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = plan(&f);
+    let new = next.expect("built");
+    let handed = f.blocks.iter().flat_map(|b| b.term.targets().into_iter().cloned());
+    let old = handed
+        .filter_map(|t| t.args.iter().position(|a| *a == new).map(|n| f.block(t.block).params[n]))
+        .next()
+        .expect("goes round");
+    let slot = |v: Value| p.frame.slot[v.index()];
+    assert_eq!(slot(old), slot(new));
+    assert!(!p.frame.local[new.index()] && slot(old) != slot(i), "{p}{f}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Kernels that look at the elements of a lane together, or only move bits.
 
-use super::{CHUNK, Kernel, KernelFn, Level, Step, chunk, map3, pick, write};
+use super::{CHUNK, Kernel, KernelFn, Level, Step, map3, pick, write};
 use hostwarp_ir::{Elem, Type};
 use std::marker::PhantomData;
 
@@ -12,7 +12,7 @@ impl<L: Copy> Kernel for Copy1<L> {
     unsafe fn run(s: &Step) {
         for i in 0..s.n {
             // SAFETY: handed on from the caller.
-            unsafe { write(s, i, chunk::<L, CHUNK>(s, 0, i)) }
+            unsafe { write(s, i, s.arg(0).chunk::<L, CHUNK>(i)) }
         }
     }
 }
@@ -37,7 +37,7 @@ impl<T: Copy, const C: usize> Kernel for SelectLane<T, C> {
         for i in 0..s.n {
             // SAFETY: handed on from the caller.
             let (c, a, mut r): ([u8; CHUNK], [[T; C]; CHUNK], [[T; C]; CHUNK]) =
-                unsafe { (chunk(s, 0, i), chunk(s, 1, i), chunk(s, 2, i)) };
+                unsafe { (s.arg(0).chunk(i), s.arg(1).chunk(i), s.arg(2).chunk(i)) };
             for l in 0..CHUNK {
                 if c[l] != 0 {
                     r[l] = a[l];
@@ -59,7 +59,7 @@ impl<T: Copy + Default, const C: usize> Kernel for Extract<T, C> {
         let e = s.imm as usize % C;
         for i in 0..s.n {
             // SAFETY: handed on from the caller.
-            let a: [[T; C]; CHUNK] = unsafe { chunk(s, 0, i) };
+            let a: [[T; C]; CHUNK] = unsafe { s.arg(0).chunk(i) };
             let mut r = [T::default(); CHUNK];
             for l in 0..CHUNK {
                 r[l] = a[l][e];
@@ -80,7 +80,7 @@ impl<T: Copy + Default, const C: usize> Kernel for Build<T, C> {
             let mut r = [[T::default(); C]; CHUNK];
             for e in 0..C {
                 // SAFETY: handed on from the caller.
-                let a: [T; CHUNK] = unsafe { chunk(s, e, i) };
+                let a: [T; CHUNK] = unsafe { s.arg(e).chunk(i) };
                 for l in 0..CHUNK {
                     r[l][e] = a[l];
                 }
@@ -100,7 +100,7 @@ impl<T: Copy + Default, const C: usize> Kernel for Permute<T, C> {
         let from: [u8; 8] = s.imm.to_le_bytes();
         for i in 0..s.n {
             // SAFETY: handed on from the caller.
-            let ab: [[[T; C]; CHUNK]; 2] = unsafe { [chunk(s, 0, i), chunk(s, 1, i)] };
+            let ab: [[[T; C]; CHUNK]; 2] = unsafe { [s.arg(0).chunk(i), s.arg(1).chunk(i)] };
             let mut r = [[T::default(); C]; CHUNK];
             for e in 0..C {
                 let at = from[e] as usize % (2 * C);
@@ -140,7 +140,8 @@ impl<T: Widen, const C: usize> Kernel for HSum<T, C> {
     unsafe fn run(s: &Step) {
         for i in 0..s.n {
             // SAFETY: handed on from the caller.
-            let (a, mut r): ([[T; C]; CHUNK], [u32; CHUNK]) = unsafe { (chunk(s, 0, i), chunk(s, 1, i)) };
+            let (a, mut r): ([[T; C]; CHUNK], [u32; CHUNK]) =
+                unsafe { (s.arg(0).chunk(i), s.arg(1).chunk(i)) };
             for l in 0..CHUNK {
                 for e in 0..C {
                     r[l] = r[l].wrapping_add(a[l][e].widen());

@@ -22,16 +22,23 @@ pub(crate) use tools::{Tools, bits};
 /// Elements in a chunk.
 pub(crate) const CHUNK: usize = 32;
 
+/// A column that a kernel reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand {
+    /// Its first chunk, aligned for its elements.
+    pub(crate) at: *const u8,
+    /// Bytes from chunk to chunk; 0 if it is the same everywhere.
+    pub(crate) step: usize,
+}
+
 /// One call of a kernel.
 pub(crate) struct Step {
     /// Number of chunks.
     pub(crate) n: usize,
     /// The result: valid for `n` chunks, aligned for its elements.
     pub(crate) dst: *mut u8,
-    /// The arguments: those the kernel reads are valid for `n` chunks at their `steps`, and aligned.
-    pub(crate) args: [*const u8; 8],
-    /// Bytes from chunk to chunk of each argument; 0 if it is the same everywhere.
-    pub(crate) steps: [usize; 8],
+    /// As many arguments as the kernel reads, each valid for `n` chunks.
+    pub(crate) args: *const Operand,
     /// Constants of the op.
     pub(crate) imm: u64,
 }
@@ -127,14 +134,28 @@ pub(crate) fn pick<K: Kernel>(level: Level) -> KernelFn {
     }
 }
 
-/// Chunk `i` of argument `k`, `N` elements of it.
-///
-/// # Safety
-/// As for [`KernelFn`]; the argument's chunks hold `N` elements `T` each.
-#[inline(always)]
-unsafe fn chunk<T: Copy, const N: usize>(s: &Step, k: usize, i: usize) -> [T; N] {
-    // SAFETY: valid and aligned by the promise of `Step`.
-    unsafe { *s.args[k].add(i * s.steps[k]).cast::<[T; N]>() }
+impl Step {
+    /// Argument `k`. To be taken before the loop, so that nothing written in it can be thought to change it.
+    ///
+    /// # Safety
+    /// As for [`KernelFn`]; there is such an argument.
+    #[inline(always)]
+    unsafe fn arg(&self, k: usize) -> Operand {
+        // SAFETY: handed on from the caller.
+        unsafe { *self.args.add(k) }
+    }
+}
+
+impl Operand {
+    /// Chunk `i`, `N` elements.
+    ///
+    /// # Safety
+    /// The operand has that chunk, and its chunks hold `N` elements `T`.
+    #[inline(always)]
+    unsafe fn chunk<T: Copy, const N: usize>(self, i: usize) -> [T; N] {
+        // SAFETY: valid and aligned by the promise of `Step`.
+        unsafe { *self.at.add(i * self.step).cast::<[T; N]>() }
+    }
 }
 
 /// Writes chunk `i` of the result.
@@ -153,9 +174,11 @@ unsafe fn write<T: Copy, const N: usize>(s: &Step, i: usize, r: [T; N]) {
 /// As for [`KernelFn`].
 #[inline(always)]
 unsafe fn map1<A: Copy, R: Copy + Default>(s: &Step, f: impl Fn(A) -> R) {
+    // SAFETY: handed on from the caller.
+    let x = unsafe { s.arg(0) };
     for i in 0..s.n {
         // SAFETY: handed on from the caller.
-        let a: [A; CHUNK] = unsafe { chunk(s, 0, i) };
+        let a: [A; CHUNK] = unsafe { x.chunk(i) };
         let mut r = [R::default(); CHUNK];
         for k in 0..CHUNK {
             r[k] = f(a[k]);
@@ -171,9 +194,11 @@ unsafe fn map1<A: Copy, R: Copy + Default>(s: &Step, f: impl Fn(A) -> R) {
 /// As for [`KernelFn`].
 #[inline(always)]
 unsafe fn map2<A: Copy, B: Copy, R: Copy + Default>(s: &Step, f: impl Fn(A, B) -> R) {
+    // SAFETY: handed on from the caller.
+    let (x, y) = unsafe { (s.arg(0), s.arg(1)) };
     for i in 0..s.n {
         // SAFETY: handed on from the caller.
-        let (a, b): ([A; CHUNK], [B; CHUNK]) = unsafe { (chunk(s, 0, i), chunk(s, 1, i)) };
+        let (a, b): ([A; CHUNK], [B; CHUNK]) = unsafe { (x.chunk(i), y.chunk(i)) };
         let mut r = [R::default(); CHUNK];
         for k in 0..CHUNK {
             r[k] = f(a[k], b[k]);
@@ -189,10 +214,11 @@ unsafe fn map2<A: Copy, B: Copy, R: Copy + Default>(s: &Step, f: impl Fn(A, B) -
 /// As for [`KernelFn`].
 #[inline(always)]
 unsafe fn map3<A: Copy, B: Copy, C: Copy, R: Copy + Default>(s: &Step, f: impl Fn(A, B, C) -> R) {
+    // SAFETY: handed on from the caller.
+    let (x, y, z) = unsafe { (s.arg(0), s.arg(1), s.arg(2)) };
     for i in 0..s.n {
         // SAFETY: handed on from the caller.
-        let (a, b, c): ([A; CHUNK], [B; CHUNK], [C; CHUNK]) =
-            unsafe { (chunk(s, 0, i), chunk(s, 1, i), chunk(s, 2, i)) };
+        let (a, b, c): ([A; CHUNK], [B; CHUNK], [C; CHUNK]) = unsafe { (x.chunk(i), y.chunk(i), z.chunk(i)) };
         let mut r = [R::default(); CHUNK];
         for k in 0..CHUNK {
             r[k] = f(a[k], b[k], c[k]);

@@ -8,8 +8,8 @@ use hostwarp_ir::{Op, Type};
 pub(crate) struct Selected {
     /// The kernel.
     pub(crate) kernel: KernelFn,
-    /// Chunks per warp: one if the kernel works on lanes, as many as a lane has elements if it works on elements.
-    pub(crate) chunks: u32,
+    /// Chunks per warp, as a power of two: one if the kernel works on lanes, as many as a lane has elements if it works on elements.
+    pub(crate) log_chunks: u8,
     /// Constants of the op.
     pub(crate) imm: u64,
 }
@@ -17,8 +17,9 @@ pub(crate) struct Selected {
 /// The kernel of a pure op; none for ops that are something else: constants, specials and what is not primitive.
 pub(crate) fn select(op: Op, args: &[Type], result: Type, level: Level) -> Option<Selected> {
     let first = args.first().copied()?;
-    let by_element = |kernel: KernelFn| Selected { kernel, chunks: u32::from(first.count), imm: 0 };
-    let by_lane = |kernel: KernelFn, imm: u64| Selected { kernel, chunks: 1, imm };
+    let by_element =
+        |kernel: KernelFn| Selected { kernel, log_chunks: first.count.trailing_zeros() as u8, imm: 0 };
+    let by_lane = |kernel: KernelFn, imm: u64| Selected { kernel, log_chunks: 0, imm };
     Some(match op {
         Op::Int(op) => by_element(int::int_bin(op, result.elem, level)),
         Op::IntUn(op) => by_element(int::int_un(op, result.elem, level)),

@@ -246,7 +246,7 @@ fn random_function(seed: u64) -> Function {
         input,
         b,
     };
-    if seed % 3 == 0 {
+    if seed.is_multiple_of(3) {
         g.tangled()
     } else {
         g.structured(3)
@@ -429,7 +429,7 @@ impl Model<'_> {
 
 fn check_seed(seed: u64) {
     let mut func = random_function(seed);
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         optimize(&mut func);
     }
     verify_primitive(&func).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
@@ -442,12 +442,12 @@ fn check_seed(seed: u64) {
     device.write(input, &bytes).expect("inside");
     let size = 2 * u64::from(threads) * 64;
     let output = device.alloc(size).expect("room");
-    let assume = Assume { contiguous_x: true, share_slots: seed % 5 != 0, ..Assume::default() };
+    let assume = Assume { contiguous_x: true, share_slots: !seed.is_multiple_of(5), ..Assume::default() };
     let levels = Level::available();
     let program = Program::with_level(func.clone(), assume, levels[seed as usize % levels.len()]);
     let mut launch = Launch::new(&program, &device, [2, 1, 1], [threads, 1, 1]);
     launch.set_params(&params(&[input, output]));
-    assert_eq!(run_with_budget(&launch, if seed % 7 == 0 { 0 } else { u64::MAX }), Outcome::Done);
+    assert_eq!(run_with_budget(&launch, if seed.is_multiple_of(7) { 0 } else { u64::MAX }), Outcome::Done);
     let mut got = vec![0; size as usize];
     device.read(output, &mut got).expect("inside");
     let mut want = vec![0; size as usize];
