@@ -3,6 +3,7 @@
 //! Each is a function in a file of its own; this file lists them. They call cargo and the system, and print what they run.
 
 mod agreement;
+mod bench;
 mod ci;
 mod licences;
 mod setup;
@@ -27,6 +28,7 @@ const COMMANDS: &[Entry] = &[
     ("test", "tests on every engine", ci::test),
     ("doc", "documentation, warnings denied", ci::doc),
     ("ptxas-agreement", "compare what is legal with ptxas; writes docs/ptxas-agreement.md", agreement::run),
+    ("bench", "measure against native C and pocl; writes docs/benchmarks.md", bench::all),
     ("licences", "licences of dependencies", licences::check),
 ];
 

@@ -1,0 +1,131 @@
+//! What is measured besides ratios: compile times, cold start, scaling over threads and over the size of a problem.
+
+use crate::case::{self, Case};
+use crate::contestant::{Contestant, Result, launch};
+use crate::measure::{Row, measure, median};
+use hostwarp::{Device, Engine};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Compile time of a kernel.
+pub struct Compile {
+    pub name: String,
+    pub instructions: usize,
+    /// Reading and checking the PTX.
+    pub load: Duration,
+    /// The rest of the way to machine code.
+    pub jit: Duration,
+    /// The rest of the way to what the interpreter runs.
+    pub interp: Duration,
+}
+
+/// Instructions in a PTX text: statements in bodies that are no directives.
+fn instructions(ptx: &str) -> usize {
+    ptx.lines()
+        .map(str::trim)
+        .filter(|l| l.ends_with(';') && !l.starts_with('.') && !l.starts_with("//"))
+        .count()
+}
+
+/// Compiles a case's kernel afresh, median of `times`. libLLVM is loaded already.
+pub fn compile(device: &Device, case: &Case, times: usize) -> Result<Compile> {
+    let mut buffers = vec![];
+    for words in &case.buffers {
+        buffers.push(device.buffer_from(words).map_err(|e| e.to_string())?);
+    }
+    let prepare = |engine| -> Result<(f64, f64)> {
+        let (mut load, mut ready) = (vec![], vec![]);
+        for _ in 0..times {
+            let began = Instant::now();
+            let module = device.load(&case.kernel, &case.ptx).map_err(|e| e.to_string())?;
+            load.push(began.elapsed().as_secs_f64());
+            let kernel = module.kernel(&case.kernel).map_err(|e| e.to_string())?;
+            let report = launch(&kernel, case, &buffers)
+                .grid([1; 3])
+                .engine(engine)
+                .run()
+                .map_err(|e| e.to_string())?;
+            ready.push(report.prepare.as_secs_f64());
+        }
+        Ok((median(&load), median(&ready)))
+    };
+    let (load, jit) = prepare(Engine::Jit)?;
+    let (_, interp) = prepare(Engine::Interp)?;
+    Ok(Compile {
+        name: case.name.clone(),
+        instructions: instructions(&case.ptx),
+        load: Duration::from_secs_f64(load),
+        jit: Duration::from_secs_f64(jit),
+        interp: Duration::from_secs_f64(interp),
+    })
+}
+
+/// Compile times of generated kernels of growing size; stops where one takes longer than `most`.
+pub fn growth(device: &Device, most: Duration) -> Result<Vec<Compile>> {
+    let mut out = vec![];
+    for n in [1000, 2000, 5000, 10_000, 20_000, 50_000] {
+        let case = Case { name: format!("{n}"), ..case::large(n, 256, 1) };
+        let times = if n <= 5000 { 3 } else { 1 };
+        out.push(compile(device, &case, times)?);
+        if out.last().is_some_and(|c| c.load + c.jit > most) {
+            break;
+        }
+    }
+    Ok(out)
+}
+
+/// Median wall time of `hostwarp run` on a saxpy of 1M elements, as a process from start to end; engine by engine.
+pub fn cold_start(hostwarp: &str) -> Result<Vec<(&'static str, Duration)>> {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/saxpy.ptx");
+    let mut out = vec![];
+    for engine in ["jit", "interp"] {
+        let mut times = vec![];
+        for _ in 0..11 {
+            let began = Instant::now();
+            let status = Command::new(hostwarp)
+                .args([
+                    "run",
+                    example,
+                    "--engine",
+                    engine,
+                    "--grid",
+                    "4096",
+                    "--block",
+                    "256",
+                    "n=1048576",
+                    "a=2",
+                ])
+                .args(["x=f32[1048576]:iota", "y=f32[1048576]=1"])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .map_err(|e| format!("{hostwarp}: {e}"))?;
+            if !status.success() {
+                return Err(format!("`{hostwarp} run` failed"));
+            }
+            times.push(began.elapsed().as_secs_f64());
+        }
+        out.push((engine, Duration::from_secs_f64(median(&times))));
+    }
+    Ok(out)
+}
+
+/// saxpy from 1K to 16M elements.
+pub fn sizes(contestants: &mut [Box<dyn Contestant>], threads: usize) -> Result<Vec<(usize, Row)>> {
+    (10..=24)
+        .step_by(2)
+        .map(|log| Ok((1 << log, measure(&case::saxpy(1 << log, threads), contestants, 0.1)?)))
+        .collect()
+}
+
+/// saxpy and Horner on 1, 2, 4 … threads, at most as many as there are.
+pub fn scaling(contestants: &mut [Box<dyn Contestant>], threads: usize) -> Result<Vec<(usize, Row)>> {
+    let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|n| *n < threads).collect();
+    counts.push(threads);
+    let mut out = vec![];
+    for n in counts {
+        out.push((n, measure(&case::saxpy(32 << 20, n), contestants, 0.3)?));
+        out.push((n, measure(&case::horner(n), contestants, 0.3)?));
+    }
+    Ok(out)
+}

@@ -1,0 +1,173 @@
+//! The figures as text.
+
+use crate::contestant::Result;
+use crate::extra::Compile;
+use crate::measure::Row;
+use crate::plot;
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Duration;
+
+/// Everything measured.
+#[derive(Default)]
+pub struct Results {
+    pub threads: usize,
+    pub rows: Vec<Row>,
+    pub compile: Vec<Compile>,
+    pub growth: Vec<Compile>,
+    pub sizes: Vec<(usize, Row)>,
+    pub scaling: Vec<(usize, Row)>,
+    pub cold: Vec<(&'static str, Duration)>,
+}
+
+/// Columns of the table of ratios.
+pub const COLUMNS: [&str; 4] = ["jit", "interp", "intrinsics", "pocl"];
+
+const BEGIN: &str = "<!-- figures: written by cargo xtask bench -->";
+const END: &str = "<!-- end of figures -->";
+
+fn ms(t: Duration) -> String {
+    let ms = t.as_secs_f64() * 1e3;
+    match ms {
+        m if m < 0.1 => format!("{m:.4}"),
+        m if m < 10.0 => format!("{m:.2}"),
+        m => format!("{m:.1}"),
+    }
+}
+
+fn ratio(row: &Row, column: &str) -> String {
+    match row.ratios.get(column) {
+        Some(r) if *r < 10.0 => format!("{r:.2}"),
+        Some(r) => format!("{r:.1}"),
+        None => "–".into(),
+    }
+}
+
+/// A row for the terminal.
+pub fn line(row: &Row) -> String {
+    let mut out = format!("{:<18} {:>10} ms {}", row.name, ms(row.native_time), row.native);
+    for (name, r) in &row.ratios {
+        let _ = write!(out, "  {name} {r:.2}");
+    }
+    if let Some((some, all)) = row.differ {
+        let _ = write!(out, "  ({some} of {all} halves differ)");
+    }
+    out
+}
+
+/// A compile time for the terminal.
+pub fn compile_line(c: &Compile) -> String {
+    format!(
+        "{}: {} instructions, load {} ms, jit {} ms, interp {} ms",
+        c.name,
+        c.instructions,
+        ms(c.load),
+        ms(c.jit),
+        ms(c.interp)
+    )
+}
+
+fn cpu() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name =
+        info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(": ").map(|(_, n)| n.trim()));
+    name.unwrap_or("unknown CPU").to_string()
+}
+
+fn figures(results: &Results) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{BEGIN}\n\nMeasured on {}, {} threads.\n", cpu(), results.threads);
+    let _ = writeln!(out, "| kernel | work | native C | {} |", COLUMNS.join(" | "));
+    let _ = writeln!(out, "|---|---|--:|{}", "--:|".repeat(COLUMNS.len()));
+    for row in &results.rows {
+        let cells: Vec<String> = COLUMNS.iter().map(|c| ratio(row, c)).collect();
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} ms ({}) | {} |",
+            row.name,
+            row.work,
+            ms(row.native_time),
+            row.native.trim_start_matches("C "),
+            cells.join(" | ")
+        );
+    }
+    for row in &results.rows {
+        if let Some((some, all)) = row.differ {
+            let _ =
+                writeln!(out, "\n{}: {some} of {all} halves differ from C's, which rounds twice.", row.name);
+        }
+    }
+
+    let _ = writeln!(out, "\n## Compile time\n");
+    let _ =
+        writeln!(out, "| kernel | instructions | read and check | to machine code | to the interpreter |");
+    let _ = writeln!(out, "|---|--:|--:|--:|--:|");
+    for c in &results.compile {
+        let (load, jit, interp) = (ms(c.load), ms(c.jit), ms(c.interp));
+        let _ = writeln!(out, "| {} | {} | {load} ms | {jit} ms | {interp} ms |", c.name, c.instructions);
+    }
+    let _ = writeln!(out, "\nGenerated kernels of growing size:\n");
+    let _ = writeln!(
+        out,
+        "| instructions | read and check | to machine code | both, per 1,000 | to the interpreter |"
+    );
+    let _ = writeln!(out, "|--:|--:|--:|--:|--:|");
+    for c in &results.growth {
+        let per = (c.load + c.jit).div_f64(c.instructions as f64 / 1000.0);
+        let (load, jit, interp) = (ms(c.load), ms(c.jit), ms(c.interp));
+        let _ = writeln!(out, "| {} | {load} ms | {jit} ms | {} ms | {interp} ms |", c.instructions, ms(per));
+    }
+
+    if !results.cold.is_empty() {
+        let _ = writeln!(
+            out,
+            "\n## Cold start\n\n`hostwarp run` on a saxpy of 1M elements, from start to end of the process:\n"
+        );
+        for (engine, time) in &results.cold {
+            let _ = writeln!(out, "- {engine}: {} ms", ms(*time));
+        }
+    }
+
+    let _ = writeln!(
+        out,
+        "\n## Threads\n\nMilliseconds:\n\n| kernel | threads | native C | jit | interp |\n|---|--:|--:|--:|--:|"
+    );
+    for (threads, row) in &results.scaling {
+        let at = |c: &str| row.ratios.get(c).map_or("–".into(), |r| ms(row.native_time.mul_f64(*r)));
+        let _ = writeln!(
+            out,
+            "| {} | {threads} | {} | {} | {} |",
+            row.name,
+            ms(row.native_time),
+            at("jit"),
+            at("interp")
+        );
+    }
+
+    let _ = writeln!(out, "\n## Size\n\nsaxpy, milliseconds a launch, starting threads included:\n");
+    let _ = writeln!(out, "| elements | native C | jit | interp | pocl |\n|--:|--:|--:|--:|--:|");
+    for (n, row) in &results.sizes {
+        let at = |c: &str| row.ratios.get(c).map_or("–".into(), |r| ms(row.native_time.mul_f64(*r)));
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} |",
+            crate::case::count(*n),
+            ms(row.native_time),
+            at("jit"),
+            at("interp"),
+            at("pocl")
+        );
+    }
+    let _ = write!(out, "\n{END}");
+    out
+}
+
+/// Puts the figures in place of the old ones in `benchmarks.md`, and draws the plot.
+pub fn write(docs: &Path, results: &Results) -> Result {
+    let path = docs.join("benchmarks.md");
+    let old = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let (before, rest) = old.split_once(BEGIN).ok_or("docs/benchmarks.md has no place for figures")?;
+    let (_, after) = rest.split_once(END).ok_or("docs/benchmarks.md has no end of figures")?;
+    std::fs::write(&path, format!("{before}{}{after}", figures(results))).map_err(|e| e.to_string())?;
+    std::fs::write(docs.join("benchmarks.svg"), plot::svg(&results.rows)).map_err(|e| e.to_string())
+}

@@ -1,0 +1,23 @@
+//! Measures Hostwarp against native C, intrinsics and pocl; see `docs/benchmarks.md`.
+
+use crate::setup::{apt, install};
+use crate::{Result, cargo, run};
+use std::path::Path;
+
+/// Installs the compilers it is measured against, builds, runs, and writes the figures into `docs/`.
+pub fn all() -> Result {
+    install()?;
+    if !Path::new("/usr/bin/clang-19").exists() {
+        apt(&["clang-19"])?;
+    }
+    if !Path::new("/etc/OpenCL/vendors/pocl.icd").exists() || !Path::new("/usr/include/CL/cl.h").exists() {
+        // Without it the others are still measured; the bench says so.
+        if let Err(e) = apt(&["pocl-opencl-icd", "ocl-icd-opencl-dev", "opencl-c-headers"]) {
+            eprintln!("pocl does not take part: {e}");
+        }
+    }
+    cargo(&["build", "--release", "--quiet", "-p", "hostwarp-cli", "-p", "hostwarp-bench"], &[])?;
+    let only: Vec<String> = std::env::args().skip(2).collect();
+    let only: Vec<&str> = only.iter().map(String::as_str).collect();
+    run("target/release/hostwarp-bench", &only, &[])
+}
