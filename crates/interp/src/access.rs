@@ -1,10 +1,10 @@
 //! Memory accesses of a group of lanes.
 
 use crate::cta::for_each_lane;
-use crate::exec::{Machine, Segment, Stop};
+use crate::exec::{BATCH, Machine, Segment, Stop};
 use crate::fault::KernelFaultKind;
 use crate::kernels::CHUNK;
-use crate::lower::{Dst, Inst};
+use crate::lower::{Arg, Base, Dst, Inst};
 use hostwarp_ir::{self as ir, AtomicOp, Elem, Mem, Order};
 use hostwarp_memory::{self as memory, Access, AtomicInt, AtomicScalar, FaultKind, Scalar, Space, map};
 use std::sync::atomic::{Ordering, fence};
@@ -103,6 +103,11 @@ impl Machine<'_, '_> {
         if inst.guard.is_some() || !segment.full {
             return None;
         }
+        // Most that do not follow each other say so at once.
+        let start = self.addresses(inst, wide, segment.first);
+        if start[1].wrapping_sub(start[0]) != size as u64 {
+            return None;
+        }
         let (last, before) = self.run_masks(segment).split_last()?;
         if before.iter().any(|m| *m != u32::MAX) {
             return None;
@@ -147,6 +152,9 @@ impl Machine<'_, '_> {
                 if self.read_run(mem, addr, out.as_flattened_mut(), size as u64) {
                     continue;
                 }
+            }
+            if self.gather::<T, N>(inst, dst, mem, wide, &segment) {
+                continue;
             }
             for warp in segment.first..segment.end {
                 let run = self.run_mask(warp);
@@ -224,9 +232,6 @@ impl Machine<'_, '_> {
                 return Ok(());
             }
         }
-        if self.gather(inst, mem, warp, lanes, addrs, values) {
-            return Ok(());
-        }
         let each = |values: &mut [[T; N]; CHUNK], get: &dyn Fn(usize, u64) -> Result<[T; N], FaultKind>| {
             let mut lanes = lanes;
             while lanes != 0 {
@@ -253,19 +258,19 @@ impl Machine<'_, '_> {
         })
     }
 
-    /// The stretch of memory that all the lanes' accesses lie in: space, first address in it, and length in `T`. None if an address is
-    /// not aligned, or they lie in different spaces or far apart.
+    /// The stretch of memory that the accesses of all lanes in the masks lie in: space, first address in it, and length in `T`. None if
+    /// an address is not aligned, or they lie in different spaces or far apart.
     fn stretch<T: Scalar, const N: usize>(
         &self,
         inst: &Inst,
         mem: Mem,
-        warp: usize,
-        lanes: u32,
+        wide: bool,
+        first: usize,
+        masks: &[u32],
     ) -> Option<(Space, u64, usize)> {
         let size = size_of::<[T; N]>() as u64;
-        let wide = inst.wide();
-        let [min, max, bits] = self.regs.bounds(inst.args[0], wide, warp, lanes);
-        if bits & (size - 1) != 0 || max - min > 1 << 31 {
+        let [min, max, bits] = self.regs.bounds(inst.args[0], wide, first, masks);
+        if max < min || bits & (size - 1) != 0 || max - min > 1 << 31 {
             return None;
         }
         let len = ((max - min) / T::SIZE) as usize + N;
@@ -278,69 +283,104 @@ impl Machine<'_, '_> {
         }
     }
 
+    /// The lanes of a segment's warps that an access is for.
+    fn lanes(&self, inst: &Inst, segment: &Segment) -> [u32; BATCH] {
+        let mut lanes = [0; BATCH];
+        for (i, run) in self.run_masks(segment).iter().enumerate() {
+            lanes[i] = self.guarded(inst, segment.first + i, *run);
+        }
+        lanes
+    }
+
     /// Reads what lies scattered in one stretch of memory that is all there, with one check. Answers whether it could.
     fn gather<T: Scalar, const N: usize>(
         &self,
         inst: &Inst,
+        dst: Dst,
         mem: Mem,
-        warp: usize,
-        lanes: u32,
-        addrs: &[u64; CHUNK],
-        values: &mut [[T; N]; CHUNK],
+        wide: bool,
+        segment: &Segment,
     ) -> bool {
-        if lanes.count_ones() < 4 {
+        let lanes = self.lanes(inst, segment);
+        let lanes = &lanes[..segment.warps()];
+        let first = segment.first;
+        let Some((space, at, len)) = self.stretch::<T, N>(inst, mem, wide, first, lanes) else {
             return false;
-        }
-        let Some((space, first, len)) = self.stretch::<T, N>(inst, mem, warp, lanes) else { return false };
-        let base = first.wrapping_add(if mem.space == ir::Space::Generic { space.window_base() } else { 0 });
-        // Where a lane's value begins in the stretch.
-        let index = |l: usize| (addrs[l].wrapping_sub(base) / T::SIZE) as usize;
-        let memory = &self.cta.memory;
+        };
+        // The address that the stretch begins at, as the instruction has it.
+        let base = if mem.space == ir::Space::Generic { space.to_generic(at) } else { at };
         let block = match space {
             Space::Global | Space::Generic => {
-                let Some(run) = self.launch.device.global_run::<T>(first, len) else { return false };
-                for_each_lane(lanes, |l| values[l] = std::array::from_fn(|k| run.get(index(l) + k)));
+                let Some(run) = self.launch.device.global_run::<T>(at, len) else { return false };
+                for warp in first..segment.end {
+                    let addrs = self.addresses(inst, wide, warp);
+                    let mut values = [[T::default(); N]; CHUNK];
+                    for_each_lane(lanes[warp - first], |l| {
+                        let from = (addrs[l].wrapping_sub(base) / T::SIZE) as usize;
+                        values[l] = std::array::from_fn(|k| run.get(from + k));
+                    });
+                    self.regs.write(dst, warp, self.run_mask(warp), !segment.full, &values);
+                }
                 return true;
             }
-            Space::Shared => &memory.shared,
-            Space::Const => &memory.constant,
-            Space::Param => &memory.param,
+            Space::Shared => &self.cta.memory.shared,
+            Space::Const => &self.cta.memory.constant,
+            Space::Param => &self.cta.memory.param,
             Space::Local => return false,
         };
-        let Some(run) = block.run::<T>(first, len) else { return false };
-        for_each_lane(lanes, |l| values[l].copy_from_slice(&run[index(l)..][..N]));
+        let Some(run) = block.run::<T>(at, len) else { return false };
+        let keep = !segment.full && !dst.free;
+        let to = if keep { Dst { at: Arg { base: Base::Scratch, offset: 0, ..dst.at }, ..dst } } else { dst };
+        // SAFETY: `run` covers all from the least address to the end of what is read at the greatest, all of them are aligned, and nothing
+        // writes there meanwhile.
+        unsafe { self.regs.gather(to, inst.args[0], wide, run.as_ptr().cast(), base, first, lanes) };
+        if keep {
+            self.regs.blend(dst, to.at, first, self.run_masks(segment));
+        }
         true
     }
 
-    /// Writes to places scattered in one stretch of memory that is all there, with one check, in ascending order of lanes.
+    /// Writes to places scattered in one stretch of memory that is all there, with one check, in ascending order of lanes. Answers
+    /// whether it could.
     fn scatter<T: Scalar, const N: usize>(
         &mut self,
         inst: &Inst,
         mem: Mem,
-        warp: usize,
-        lanes: u32,
-        addrs: &[u64; CHUNK],
-        values: &[[T; N]; CHUNK],
+        wide: bool,
+        segment: &Segment,
     ) -> bool {
-        if lanes.count_ones() < 4 {
+        let lanes = self.lanes(inst, segment);
+        let lanes = &lanes[..segment.warps()];
+        let first = segment.first;
+        let Some((space, at, len)) = self.stretch::<T, N>(inst, mem, wide, first, lanes) else {
             return false;
-        }
-        let Some((space, first, len)) = self.stretch::<T, N>(inst, mem, warp, lanes) else { return false };
-        let base = first.wrapping_add(if mem.space == ir::Space::Generic { space.window_base() } else { 0 });
-        let index = |l: usize| (addrs[l].wrapping_sub(base) / T::SIZE) as usize;
+        };
+        let base = if mem.space == ir::Space::Generic { space.to_generic(at) } else { at };
         match space {
             Space::Global | Space::Generic => {
-                let Some(run) = self.launch.device.global_run::<T>(first, len) else { return false };
-                for_each_lane(lanes, |l| {
-                    for (k, v) in values[l].iter().enumerate() {
-                        run.set(index(l) + k, *v);
-                    }
-                });
+                let Some(run) = self.launch.device.global_run::<T>(at, len) else { return false };
+                for warp in first..segment.end {
+                    let addrs = self.addresses(inst, wide, warp);
+                    let values: [[T; N]; CHUNK] = self.regs.read(inst.args[1], warp);
+                    for_each_lane(lanes[warp - first], |l| {
+                        let to = (addrs[l].wrapping_sub(base) / T::SIZE) as usize;
+                        for (k, v) in values[l].iter().enumerate() {
+                            run.set(to + k, *v);
+                        }
+                    });
+                }
                 true
             }
             Space::Shared => {
-                let Some(run) = self.cta.memory.shared.run_mut::<T>(first, len) else { return false };
-                for_each_lane(lanes, |l| run[index(l)..][..N].copy_from_slice(&values[l]));
+                for warp in first..segment.end {
+                    let addrs = self.addresses(inst, wide, warp);
+                    let values: [[T; N]; CHUNK] = self.regs.read(inst.args[1], warp);
+                    let Some(run) = self.cta.memory.shared.run_mut::<T>(at, len) else { return false };
+                    for_each_lane(lanes[warp - first], |l| {
+                        let to = (addrs[l].wrapping_sub(base) / T::SIZE) as usize;
+                        run[to..][..N].copy_from_slice(&values[l]);
+                    });
+                }
                 true
             }
             Space::Const | Space::Param | Space::Local => false,
@@ -374,6 +414,9 @@ impl Machine<'_, '_> {
                 if self.write_run(mem, addr, values.as_flattened(), size as u64) {
                     continue;
                 }
+            }
+            if self.scatter::<T, N>(inst, mem, wide, &segment) {
+                continue;
             }
             for warp in segment.first..segment.end {
                 let lanes = self.guarded(inst, warp, self.run_mask(warp));
@@ -431,9 +474,6 @@ impl Machine<'_, '_> {
             {
                 return Ok(());
             }
-        }
-        if self.scatter(inst, mem, warp, lanes, addrs, values) {
-            return Ok(());
         }
         let device = self.launch.device;
         let memory = &mut self.cta.memory;

@@ -17,7 +17,7 @@ use hostwarp_ir::{BarrierKind, Block, Special, TrapKind};
 use std::time::Duration;
 
 /// Warps that run together at most: enough to make calls cheap, few enough for their registers to stay in the cache.
-const BATCH: usize = 16;
+pub(crate) const BATCH: usize = 16;
 /// Back-edges a group may take while others of its batch could go on.
 const SPINS: u32 = 256;
 /// Instructions (counted once per warp) a batch runs before the next one gets its turn.
@@ -397,9 +397,7 @@ impl Machine<'_, '_> {
                     let made = Arg { base: Base::Scratch, offset: 0, step: dst.at.step };
                     debug_assert!(dst.bytes <= BLEND);
                     self.regs.kernel(selected, made, &inst.args, s.first, s.warps());
-                    for warp in s.first..s.end {
-                        self.regs.blend(dst, made, warp, self.run_mask(warp));
-                    }
+                    self.regs.blend(dst, made, s.first, self.run_masks(&s));
                 }
             }
             (Kind::Load { mem, size, wide }, Some(dst)) => self.load(inst, dst, *mem, *size, *wide)?,
@@ -474,9 +472,7 @@ impl Machine<'_, '_> {
                 if s.full || c.dst.free {
                     self.regs.copy(c.dst, c.src, s.first, s.warps());
                 } else {
-                    for warp in s.first..s.end {
-                        self.regs.blend(c.dst, c.src, warp, self.run_mask(warp));
-                    }
+                    self.regs.blend(c.dst, c.src, s.first, self.run_masks(s));
                 }
             }
         }

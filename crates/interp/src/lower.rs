@@ -53,16 +53,6 @@ pub(crate) struct Inst {
     pub(crate) line: u32,
 }
 
-impl Inst {
-    /// Whether the address has 64 bits.
-    pub(crate) fn wide(&self) -> bool {
-        matches!(
-            self.kind,
-            Kind::Load { wide: true, .. } | Kind::Store { wide: true, .. } | Kind::Atomic { wide: true, .. }
-        )
-    }
-}
-
 #[derive(Debug)]
 pub(crate) enum Kind {
     Pure(Selected),

@@ -54,7 +54,7 @@ impl Regs {
         let to = self.ptr(dst.at, warp);
         if keep && !dst.free {
             // SAFETY: valid and aligned, by the promise of the type.
-            unsafe { self.tools.blend(to, values.as_ptr().cast(), dst.bytes as usize, run) }
+            unsafe { self.tools.blend(to, values.as_ptr().cast(), 0, dst.bytes as usize, &[run]) }
         } else {
             // SAFETY: as above.
             unsafe { *to.cast::<[T; CHUNK]>() = *values }
@@ -74,10 +74,11 @@ impl Regs {
         unsafe { self.tools.copy(to, from, src.step as usize, dst.bytes as usize, warps) }
     }
 
-    /// Copies the lanes of a warp that are in `run`.
-    pub(crate) fn blend(&self, dst: Dst, src: Arg, warp: usize, run: u32) {
+    /// Copies the lanes in the masks, for as many warps from `first` on.
+    pub(crate) fn blend(&self, dst: Dst, src: Arg, first: usize, masks: &[u32]) {
+        let (to, from) = (self.ptr(dst.at, first), self.ptr(src, first));
         // SAFETY: valid and aligned, by the promise of the type.
-        unsafe { self.tools.blend(self.ptr(dst.at, warp), self.ptr(src, warp), dst.bytes as usize, run) }
+        unsafe { self.tools.blend(to, from, src.step as usize, dst.bytes as usize, masks) }
     }
 
     /// Whether the addresses of `warps` warps go up by `size` from lane to lane.
@@ -86,10 +87,35 @@ impl Regs {
         at.step != 0 && unsafe { self.tools.ascending(self.ptr(at, first), wide, warps, size) }
     }
 
-    /// The least and the greatest address of the lanes of a warp in `mask`, at least one, and the bits set in any.
-    pub(crate) fn bounds(&self, at: Arg, wide: bool, warp: usize, mask: u32) -> [u64; 3] {
+    fn operand(&self, at: Arg, first: usize) -> Operand {
+        Operand { at: self.ptr(at, first), step: at.step as usize }
+    }
+
+    /// The least and the greatest address of the lanes in the masks, at least one, of as many warps from `first` on, and the bits set in
+    /// any.
+    pub(crate) fn bounds(&self, at: Arg, wide: bool, first: usize, masks: &[u32]) -> [u64; 3] {
         // SAFETY: valid and aligned, by the promise of the type.
-        unsafe { self.tools.bounds(self.ptr(at, warp), wide, mask) }
+        unsafe { self.tools.bounds(self.operand(at, first), wide, masks) }
+    }
+
+    /// Reads for each lane in the masks what lies at its address, given that address `base` is `memory` on the host; others get 0.
+    ///
+    /// # Safety
+    /// What the destination's size says can be read at all those addresses.
+    #[allow(clippy::too_many_arguments)] // of a kernel
+    pub(crate) unsafe fn gather(
+        &self,
+        dst: Dst,
+        at: Arg,
+        wide: bool,
+        memory: *const u8,
+        base: u64,
+        first: usize,
+        masks: &[u32],
+    ) {
+        let (to, bytes) = (self.ptr(dst.at, first), dst.bytes as usize);
+        // SAFETY: columns are valid and aligned by the promise of the type, and addresses by the caller's.
+        unsafe { self.tools.gather(to, self.operand(at, first), wide, memory, base, bytes, masks) }
     }
 
     /// Runs a kernel for `warps` warps from `first` on.

@@ -3,18 +3,48 @@
 use super::{CHUNK, Kernel, KernelFn, Level, Operand, Step, pick, select, write};
 use std::marker::PhantomData;
 
-/// The lanes in the mask `imm` from the argument, the others stay.
+/// The lanes in a mask, of which the second argument has one per warp, from the first argument; the others stay.
 struct Blend<L>(PhantomData<L>);
 
 impl<L: Copy> Kernel for Blend<L> {
     #[inline(always)]
     unsafe fn run(s: &Step) {
+        // SAFETY: handed on from the caller.
+        let (x, masks) = unsafe { (s.arg(0), s.arg(1)) };
         for i in 0..s.n {
             // SAFETY: handed on from the caller; the result is read as it is written.
-            let (a, mut r): ([L; CHUNK], [L; CHUNK]) =
-                unsafe { (s.arg(0).chunk(i), *s.dst.add(i * size_of::<[L; CHUNK]>()).cast::<[L; CHUNK]>()) };
+            let (a, [mask], mut r): ([L; CHUNK], [u32; 1], [L; CHUNK]) = unsafe {
+                let old = s.dst.add(i * size_of::<[L; CHUNK]>()).cast::<[L; CHUNK]>();
+                (x.chunk(i), masks.chunk(i), *old)
+            };
             for l in 0..CHUNK {
-                r[l] = if s.imm >> l & 1 != 0 { a[l] } else { r[l] };
+                r[l] = if mask & 1 << l != 0 { a[l] } else { r[l] };
+            }
+            // SAFETY: handed on from the caller.
+            unsafe { write(s, i, r) }
+        }
+    }
+}
+
+/// What lies at the addresses of the first argument, given that address `imm` is where the third argument begins on the host. Lanes that
+/// are not in the mask, of which the second argument has one per warp, get 0.
+struct Gather<A, L>(PhantomData<(A, L)>);
+
+impl<A: Copy + Into<u64>, L: Copy> Kernel for Gather<A, L> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        // SAFETY: handed on from the caller.
+        let (x, masks, memory) = unsafe { (s.arg(0), s.arg(1), s.arg(2)) };
+        for i in 0..s.n {
+            // SAFETY: handed on from the caller; all types here are plain integers, for which 0 is a value.
+            let (a, [mask], mut r): ([A; CHUNK], [u32; 1], [L; CHUNK]) =
+                unsafe { (x.chunk(i), masks.chunk(i), std::mem::zeroed()) };
+            for l in 0..CHUNK {
+                let on = mask & 1 << l != 0;
+                let offset = if on { a[l].into().wrapping_sub(s.imm) } else { 0 };
+                // SAFETY: the caller has checked the addresses of lanes in the mask; the others read the beginning.
+                let value = unsafe { *memory.at.add(offset as usize).cast::<L>() };
+                r[l] = if on { value } else { r[l] };
             }
             // SAFETY: handed on from the caller.
             unsafe { write(s, i, r) }
@@ -51,8 +81,8 @@ macro_rules! ascending {
 ascending!(u32);
 ascending!(u64);
 
-/// Writes the least and the greatest of a warp's addresses and the bits that are set in any of them, as three u64. Lanes that are not in
-/// the mask `imm`, which names at least one, do not count.
+/// Writes the least and the greatest of some addresses and the bits that are set in any of them, as three u64. Only lanes in the mask
+/// count, of which the second argument has one per warp.
 struct Bounds<T>(PhantomData<T>);
 
 macro_rules! bounds {
@@ -61,19 +91,25 @@ macro_rules! bounds {
             #[inline(always)]
             unsafe fn run(s: &Step) {
                 // SAFETY: handed on from the caller.
-                let mut a: [$t; CHUNK] = unsafe { s.arg(0).chunk(0) };
-                let first = a[s.imm.trailing_zeros() as usize % CHUNK];
-                for l in 0..CHUNK {
-                    a[l] = if s.imm >> l & 1 != 0 { a[l] } else { first };
+                let (x, masks) = unsafe { (s.arg(0), s.arg(1)) };
+                let (mut min, mut max, mut bits) = ([<$t>::MAX; CHUNK], [0; CHUNK], [0; CHUNK]);
+                for i in 0..s.n {
+                    // SAFETY: handed on from the caller.
+                    let (a, [mask]): ([$t; CHUNK], [u32; 1]) = unsafe { (x.chunk(i), masks.chunk(i)) };
+                    for l in 0..CHUNK {
+                        let on = mask & 1 << l != 0;
+                        min[l] = if on { min[l].min(a[l]) } else { min[l] };
+                        max[l] = if on { max[l].max(a[l]) } else { max[l] };
+                        bits[l] = if on { bits[l] | a[l] } else { bits[l] };
+                    }
                 }
-                let (mut min, mut max, mut bits) = (first, first, first);
-                for l in 0..CHUNK {
-                    min = min.min(a[l]);
-                    max = max.max(a[l]);
-                    bits |= a[l];
-                }
+                let out: [u64; 3] = [
+                    min.into_iter().fold(<$t>::MAX, <$t>::min).into(),
+                    max.into_iter().fold(0, <$t>::max).into(),
+                    bits.into_iter().fold(0, |a, b| a | b).into(),
+                ];
                 // SAFETY: handed on from the caller.
-                unsafe { *s.dst.cast::<[u64; 3]>() = [min.into(), max.into(), bits.into()] }
+                unsafe { *s.dst.cast::<[u64; 3]>() = out }
             }
         }
     };
@@ -88,6 +124,7 @@ pub(crate) struct Tools {
     copy: [KernelFn; 7],
     ascending: [KernelFn; 2],
     bounds: [KernelFn; 2],
+    gather: [[KernelFn; 7]; 2],
 }
 
 /// Index of a size that is a power of two up to 64.
@@ -110,18 +147,50 @@ impl Tools {
             copy: std::array::from_fn(|i| select::copy(1 << i, level)),
             ascending: [pick::<Ascending<u32>>(level), pick::<Ascending<u64>>(level)],
             bounds: [pick::<Bounds<u32>>(level), pick::<Bounds<u64>>(level)],
+            gather: [gathers::<u32>(level), gathers::<u64>(level)],
         }
     }
 
-    /// Copies the lanes in `mask` of one warp, `bytes` (1 to 64, a power of two) each.
+    /// Copies the lanes in the masks of as many warps, `bytes` (1 to 64, a power of two) each; `step` is the source's bytes from warp to
+    /// warp.
     ///
     /// # Safety
-    /// Both columns are valid for 32 lanes and aligned for their elements.
-    pub(crate) unsafe fn blend(&self, dst: *mut u8, from: *const u8, bytes: usize, mask: u32) {
-        let args = Operand { at: from, step: 0 };
-        let s = Step { n: 1, dst, args: &raw const args, imm: mask.into() };
+    /// Both columns are valid for that many warps and aligned for their elements.
+    pub(crate) unsafe fn blend(
+        &self,
+        dst: *mut u8,
+        from: *const u8,
+        step: usize,
+        bytes: usize,
+        masks: &[u32],
+    ) {
+        let args = [Operand { at: from, step }, masks_of(masks)];
+        let s = Step { n: masks.len(), dst, args: args.as_ptr(), imm: 0 };
         // SAFETY: handed on from the caller.
         unsafe { self.blend[log(bytes)](&s) }
+    }
+
+    /// Reads `bytes` (1 to 64, a power of two) for each lane in the masks of as many warps: what lies at its address, given that
+    /// address `first` is `memory` on the host. Other lanes get 0.
+    ///
+    /// # Safety
+    /// `dst` is valid for that many warps, `addresses` holds 32- or (`wide`) 64-bit addresses of that many, and all those in the masks
+    /// are such that `bytes` bytes can be read there, and aligned.
+    #[allow(clippy::too_many_arguments)] // of a kernel
+    pub(crate) unsafe fn gather(
+        &self,
+        dst: *mut u8,
+        addresses: Operand,
+        wide: bool,
+        memory: *const u8,
+        first: u64,
+        bytes: usize,
+        masks: &[u32],
+    ) {
+        let args = [addresses, masks_of(masks), Operand { at: memory, step: 0 }];
+        let s = Step { n: masks.len(), dst, args: args.as_ptr(), imm: first };
+        // SAFETY: handed on from the caller.
+        unsafe { self.gather[usize::from(wide)][log(bytes)](&s) }
     }
 
     /// Copies all lanes of `warps` warps; `step` is the source's bytes from warp to warp.
@@ -149,18 +218,34 @@ impl Tools {
         broken == 0
     }
 
-    /// The least and the greatest address of the lanes in `mask`, of which there is one, and the bits set in any.
+    /// The least and the greatest address of the lanes in the masks, of which there is one, and the bits set in any.
     ///
     /// # Safety
-    /// The column holds 32 addresses of 32 or (`wide`) 64 bits.
-    pub(crate) unsafe fn bounds(&self, column: *const u8, wide: bool, mask: u32) -> [u64; 3] {
+    /// The column holds 32- or (`wide`) 64-bit addresses of as many warps as there are masks.
+    pub(crate) unsafe fn bounds(&self, addresses: Operand, wide: bool, masks: &[u32]) -> [u64; 3] {
         let mut out = [0u64; 3];
-        let args = Operand { at: column, step: 0 };
-        let s = Step { n: 1, dst: (&raw mut out).cast(), args: &raw const args, imm: mask.into() };
+        let args = [addresses, masks_of(masks)];
+        let s = Step { n: masks.len(), dst: (&raw mut out).cast(), args: args.as_ptr(), imm: 0 };
         // SAFETY: handed on from the caller.
         unsafe { self.bounds[usize::from(wide)](&s) }
         out
     }
+}
+
+fn masks_of(masks: &[u32]) -> Operand {
+    Operand { at: masks.as_ptr().cast(), step: size_of::<u32>() }
+}
+
+fn gathers<A: Copy + Into<u64>>(level: Level) -> [KernelFn; 7] {
+    [
+        pick::<Gather<A, u8>>(level),
+        pick::<Gather<A, u16>>(level),
+        pick::<Gather<A, u32>>(level),
+        pick::<Gather<A, u64>>(level),
+        pick::<Gather<A, [u64; 2]>>(level),
+        pick::<Gather<A, [u64; 4]>>(level),
+        pick::<Gather<A, [u64; 8]>>(level),
+    ]
 }
 
 /// The bits of a warp's column of `i1`. Bytes other than 0 and 1 can only be in lanes that do not run.
