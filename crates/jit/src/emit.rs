@@ -13,6 +13,7 @@
 //! made where needed; all others are flat vectors ([`text::Shape`]). Values that live from block to block are kept in allocas,
 //! which LLVM turns into registers.
 
+mod atomic;
 mod control;
 mod frame;
 mod memory;

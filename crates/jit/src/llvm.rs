@@ -87,6 +87,22 @@ impl Tier {
     }
 }
 
+impl Tier {
+    /// The pipeline as this version of LLVM wants it: from 18 on `instcombine`, named alone, ends the process when one more
+    /// round of it would find something to do.
+    fn for_version(&self, version: Version) -> Tier {
+        let mut tier = self.clone();
+        if version.major >= 18 {
+            let words = tier.passes.split(',').map(|pass| match pass {
+                "instcombine" => "instcombine<no-verify-fixpoint>",
+                other => other,
+            });
+            tier.passes = words.collect::<Vec<_>>().join(",");
+        }
+        tier
+    }
+}
+
 /// One line that holds everything about the tier that can change the object made: part of a cache key.
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,7 +206,7 @@ impl Llvm {
     pub fn compile(self, text: &str, target: &Target, tier: &Tier) -> Result<Object, CompileError> {
         let fatal = |message: String| CompileError { stage: Stage::Fatal, message };
         let (report, result) = mpsc::channel();
-        let (text, target, tier) = (text.to_owned(), target.clone(), tier.clone());
+        let (text, target, tier) = (text.to_owned(), target.clone(), tier.for_version(self.version()));
         let work = move || {
             REPORT.set(Some(report.clone()));
             let made = compile_here(&self.library.api, &text, &target, &tier);

@@ -334,7 +334,9 @@ impl Generator {
 
     fn function(mut self) -> Function {
         while self.budget > 0 {
-            self.statements(3, true);
+            // Which lanes execute together is seen by warp ops, and lanes that go round a few hundred times while others wait
+            // let them go first: so not too deep.
+            self.statements(if self.warp_ops { 2 } else { 3 }, true);
         }
         for slot in 0..SLOTS {
             let cta = self.b.special(Special::Ctaid(Axis::X));

@@ -476,6 +476,138 @@ fn atomics_count_in_global_and_shared_memory() {
     );
 }
 
+/// All atomics on few places: what memory holds in the end does not depend on the order, but for what they answer only one
+/// warp and ascending lanes will do.
+#[test]
+fn every_atomic_in_every_space() {
+    use AtomicOp::*;
+    let ops = [
+        Exch,
+        Cas,
+        Add,
+        And,
+        Or,
+        Xor,
+        MinU,
+        MinS,
+        MaxU,
+        MaxS,
+        Inc,
+        Dec,
+        FAdd { ftz: false },
+        FAdd { ftz: true },
+    ];
+    let apply = |op: AtomicOp, old: u32, x: u32, compare: u32| match op {
+        Exch => x,
+        Cas => {
+            if old == compare {
+                x
+            } else {
+                old
+            }
+        }
+        Add => old.wrapping_add(x),
+        And => old & x,
+        Or => old | x,
+        Xor => old ^ x,
+        MinU => old.min(x),
+        MinS => (old as i32).min(x as i32) as u32,
+        MaxU => old.max(x),
+        MaxS => (old as i32).max(x as i32) as u32,
+        Inc => {
+            if old >= x {
+                0
+            } else {
+                old + 1
+            }
+        }
+        Dec => {
+            if old == 0 || old > x {
+                x
+            } else {
+                old - 1
+            }
+        }
+        FAdd { ftz } => {
+            let flush = |x: u32| if ftz && x & 0x7f80_0000 == 0 { x & 0x8000_0000 } else { x };
+            let sum = f32::from_bits(flush(old)) + f32::from_bits(flush(x));
+            if sum.is_nan() { 0x7fff_ffff } else { flush(sum.to_bits()) }
+        }
+    };
+    for space in [Space::Global, Space::Shared, Space::Generic] {
+        let mut k = Kernel::new(3);
+        k.b.func().info.shared_bytes = 16 * 4 * ops.len() as u32;
+        let mem = Mem::weak(space);
+        let i = k.index();
+        let from = k.element(0, i, 4);
+        let x = k.load(from, Type::I32);
+        let place = k.b.int_imm(IntBin::And, i, 3);
+        let compare = k.b.int_imm(IntBin::And, i, 1);
+        for (n, op) in ops.iter().enumerate() {
+            let word = k.b.int_imm(IntBin::Add, place, 4 * n as u64);
+            let at = match space {
+                Space::Shared => k.b.int_imm(IntBin::Mul, word, 4),
+                _ => k.element(1, word, 4),
+            };
+            let old = match op {
+                Cas => k.b.inst(Op::Atomic(*op, mem), &[at, compare, x], Type::I32),
+                FAdd { .. } => {
+                    let x = k.b.from_bits(x, Type::F32);
+                    let old = k.b.inst(Op::Atomic(*op, mem), &[at, x], Type::F32);
+                    k.b.to_bits(old, Type::I32)
+                }
+                _ => k.b.inst(Op::Atomic(*op, mem), &[at, x], Type::I32),
+            };
+            let slot = k.b.int_imm(IntBin::Mul, i, ops.len() as u64);
+            let slot = k.b.int_imm(IntBin::Add, slot, n as u64);
+            let to = k.element(2, slot, 4);
+            k.store(to, old);
+        }
+        let func = k.finish();
+        let mut random = Random(7);
+        let data: Vec<u32> = (0..32)
+            .map(|i| match i % 8 {
+                0 => 0x0000_1234, // a subnormal
+                1 => 0x7fc0_0001,
+                2 => 3,
+                3 => 0x3f80_0000,
+                _ => random.next() as u32,
+            })
+            .collect();
+        everywhere(
+            &func,
+            1,
+            [32, 1, 1],
+            WARP,
+            |d| {
+                vec![
+                    upload(d, &data),
+                    upload(d, &vec![0; 4 * ops.len()]),
+                    upload(d, &vec![0; 32 * ops.len()]),
+                ]
+            },
+            |d, p, what| {
+                let mut memory = vec![0u32; 4 * ops.len()];
+                let mut expected = vec![0u32; 32 * ops.len()];
+                for (n, op) in ops.iter().enumerate() {
+                    for (i, x) in data.iter().enumerate() {
+                        let held = &mut memory[4 * n + i % 4];
+                        expected[i * ops.len() + n] = match op {
+                            FAdd { .. } if f32::from_bits(*held).is_nan() => 0x7fff_ffff,
+                            _ => *held,
+                        };
+                        *held = apply(*op, *held, *x, i as u32 % 2);
+                    }
+                }
+                assert_eq!(download(d, p[2], expected.len()), expected, "{space:?}, {what}");
+                if space != Space::Shared {
+                    assert_eq!(download(d, p[1], memory.len()), memory, "{space:?}, {what}");
+                }
+            },
+        );
+    }
+}
+
 #[test]
 fn guards_gathers_scatters_and_two_allocations() {
     // out[31 - i % 32 + …] = (i odd ? a : b)[perm(i)], only where perm(i) is small

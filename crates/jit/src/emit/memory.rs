@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{AtomicOp, Elem, Inst, Mem, Op, Order, Scope, Space, Type, Value};
+use hostwarp_ir::{Elem, Inst, Mem, Op, Order, Scope, Space, Type, Value};
 use hostwarp_memory::{RawView, map};
 use hostwarp_plan::Shape as Spread;
 
@@ -25,11 +25,11 @@ enum Pattern {
 }
 
 /// An access being written.
-struct Access {
+pub(super) struct Access {
     index: usize,
     address: Value,
-    space: Space,
-    ty: Type,
+    pub(super) space: Space,
+    pub(super) ty: Type,
     pattern: Pattern,
     /// Strongly ordered: must not be merged with others or removed.
     volatile: &'static str,
@@ -44,7 +44,7 @@ impl Access {
 const I64: Shape = Shape { elem: Elem::I64, n: 1 };
 
 impl Emitter<'_> {
-    fn access(&self, index: usize, inst: &Inst, mem: Mem, ty: Type) -> Access {
+    pub(super) fn access(&self, index: usize, inst: &Inst, mem: Mem, ty: Type) -> Access {
         let address = inst.args[0];
         let size = ty.bytes() as i64;
         let pattern = match self.spread(address) {
@@ -64,7 +64,7 @@ impl Emitter<'_> {
     }
 
     /// Orders an access against others, where it asks for it.
-    fn order(&mut self, mem: Mem, before: bool) {
+    pub(super) fn order(&mut self, mem: Mem, before: bool) {
         let fence = match (mem.order, before) {
             (Order::SeqCst, true) => "seq_cst",
             (Order::Release | Order::AcqRel, true) => "release",
@@ -145,34 +145,9 @@ impl Emitter<'_> {
         self.order(mem, false);
     }
 
-    pub(super) fn atomic(&mut self, index: usize, inst: &Inst) {
-        let (Some(r), Op::Atomic(op, mem)) = (inst.result, inst.op) else { return };
-        let mut access = self.access(index, inst, mem, self.ty(r));
-        access.pattern = Pattern::Any;
-        let all = self.all(access.ty);
-        let old = self.guarded(inst.guard, all, "zeroinitializer", |e, mask| {
-            let value = *inst.args.last().unwrap_or(&inst.args[0]);
-            let value = e.vector(value);
-            e.t.line(format_args!("store {all} {value}, ptr %data, align 64"));
-            if op == AtomicOp::Cas {
-                let compare = e.vector(inst.args[1]);
-                e.t.line(format_args!("store {all} {compare}, ptr %compare, align 64"));
-            }
-            e.ask_engine(&access, mask);
-            e.t.inst(format_args!("load {all}, ptr %data, align 64"))
-        });
-        if self.spread(r) == Spread::Varying {
-            self.define(r, Known { vector: Some(old), ..Known::default() });
-        } else {
-            self.known.insert(r, Known { vector: Some(old), ..Known::default() });
-            let scalar = self.first_running(r);
-            self.define(r, Known { scalar: Some(scalar), ..Known::default() });
-        }
-    }
-
     /// Does an access for the lanes whose guard is on, if there are any; `otherwise` is the result if there are none. The mask
     /// handed on is none where all lanes of the group take part, and never empty.
-    fn guarded(
+    pub(super) fn guarded(
         &mut self,
         guard: Option<Value>,
         shape: Shape,
@@ -295,7 +270,7 @@ impl Emitter<'_> {
         self.t.label(&done);
     }
 
-    fn labels(&mut self) -> (String, String, String) {
+    pub(super) fn labels(&mut self) -> (String, String, String) {
         (self.t.fresh_label("fast"), self.t.fresh_label("slow"), self.t.fresh_label("done"))
     }
 
@@ -328,7 +303,7 @@ impl Emitter<'_> {
     }
 
     /// The engine does the access, lane by lane, with values in `%data`; the kernel ends if it faults.
-    fn ask_engine(&mut self, access: &Access, mask: Option<&str>) {
+    pub(super) fn ask_engine(&mut self, access: &Access, mask: Option<&str>) {
         let w = self.w;
         let addresses = self.wide_addresses(access.address);
         self.t.line(format_args!("store <{w} x i64> {addresses}, ptr %addresses, align 64"));
@@ -476,7 +451,13 @@ impl Emitter<'_> {
 
     /// Checks every lane: all must be in one allocation, which they are if they are in the lowest one's. Answers the base, the
     /// offsets from it, and an offset that is certainly there.
-    fn check_any(&mut self, access: &Access, mask: Option<&str>, fast: &str, slow: &str) -> (Reg, Reg, Reg) {
+    pub(super) fn check_any(
+        &mut self,
+        access: &Access,
+        mask: Option<&str>,
+        fast: &str,
+        slow: &str,
+    ) -> (Reg, Reg, Reg) {
         let size = access.size();
         let all = Shape::new(Elem::I64, self.w);
         let lanes = self.lanes();
