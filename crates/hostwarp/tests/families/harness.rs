@@ -23,12 +23,21 @@ impl Form {
         let sources: Vec<_> = instance.operands.iter().filter(|o| !o.dest).collect();
         assert!(sources.iter().map(|o| o.name).eq(["a", "b", "c"].into_iter().take(sources.len())), "{text}");
         let ty = instance.operands[0].ty;
-        assert!(sources.iter().all(|o| o.ty == ty), "{text} mixes types");
+        assert!(sources.iter().all(|o| register(o.ty) == register(ty)), "{text} mixes types");
         match Oracle::parse(&text) {
             Ok(oracle) => Some(Form { text, ty, documented, oracle }),
             Err(_) if !documented => None,
             Err(why) => panic!("the oracle does not know `{text}`: {why}"),
         }
+    }
+}
+
+/// The register type for an operand.
+fn register(ty: Ty) -> &'static str {
+    match ty {
+        Ty::F32 => ".f32",
+        Ty::F64 => ".f64",
+        _ => [".b16", ".b32", ".b64"][ty.bits() as usize / 32],
     }
 }
 
@@ -84,11 +93,7 @@ impl Batch<'_> {
     /// `forms(in, out)`: thread i takes operand o from element o·lanes + i of `in`; the result of form k is element k·lanes + i of `out`.
     fn ptx(&self) -> String {
         let (lanes, width) = (self.lanes(), self.width());
-        let register = match self.forms[0].ty {
-            Ty::F32 => ".f32",
-            Ty::F64 => ".f64",
-            ty => [".b16", ".b32", ".b64"][ty.bits() as usize / 32],
-        };
+        let register = register(self.forms[0].ty);
         let mut s = String::from(".version 8.8\n.target sm_100\n.address_size 64\n");
         s += ".visible .entry forms(.param .u64 in, .param .u64 out)\n{\n";
         let _ = writeln!(s, "    .reg {register} %d, %a, %b, %c;");
