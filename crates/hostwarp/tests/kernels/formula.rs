@@ -296,6 +296,7 @@ fn call(name: &str, arguments: &[Number]) -> Result<Number, String> {
             [Int(v)] => Int(v.abs()),
             _ => Float(float(0)?.abs()),
         },
+        "floor" => Int(float(0)?.floor() as i128),
         "popc" => Int(int(0)?.count_ones().into()),
         "min" => Int(int(0)?.min(int(1)?)),
         "max" => Int(int(0)?.max(int(1)?)),
