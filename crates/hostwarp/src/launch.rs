@@ -279,7 +279,7 @@ impl<'a> LaunchBuilder<'a> {
         let limits = &self.kernel.compiled().limits;
         let block = self.block.or(limits.required_cta).unwrap_or([1; 3]);
         let show = |v: [u32; 3]| format!("{}×{}×{}", v[0], v[1], v[2]);
-        let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
+        let threads: u128 = block.iter().map(|n| u128::from(*n)).product();
         if block.contains(&0) || self.grid.contains(&0) {
             return Err(Error::launch(format!(
                 "grid {} and block {} must be at least 1 in every direction",
@@ -287,7 +287,7 @@ impl<'a> LaunchBuilder<'a> {
                 show(block)
             )));
         }
-        if threads > MAX_CTA_THREADS || block[2] > 64 {
+        if threads > MAX_CTA_THREADS.into() || block[2] > 64 {
             return Err(Error::launch(format!(
                 "a block of {} has {threads} threads; at most {MAX_CTA_THREADS} are allowed, at most 64 along z",
                 show(block)
@@ -307,7 +307,7 @@ impl<'a> LaunchBuilder<'a> {
             )));
         }
         if let Some(max) = limits.max_cta {
-            let most: u64 = max.iter().map(|n| u64::from((*n).max(1))).product();
+            let most: u128 = max.iter().map(|n| u128::from((*n).max(1))).product();
             if threads > most {
                 return Err(Error::launch(format!(
                     "the kernel allows {most} threads in a block (.maxntid), not {threads}"

@@ -357,8 +357,10 @@ impl DeviceMemory {
         let of_global =
             matches!(kind, FaultKind::OutOfBounds | FaultKind::UseAfterFree | FaultKind::Misaligned { .. })
                 && !space.is_window();
-        let inside = addr.wrapping_sub(GLOBAL_BASE) < self.size;
-        let nearest = if of_global && inside { self.table().nearest(addr, size) } else { None };
+        // A little before the first allocation or past the last one is still about that one.
+        const NEAR: u64 = 1 << 24;
+        let near = addr.wrapping_sub(GLOBAL_BASE - NEAR) < self.size + 2 * NEAR;
+        let nearest = if of_global && near { self.table().nearest(addr, size) } else { None };
         Fault { kind, addr, size, space, access, nearest }
     }
 

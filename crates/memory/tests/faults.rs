@@ -66,7 +66,13 @@ fn out_of_bounds() {
         say(y - 4, Access::Atomic),
         "4-byte atomic at 0x200000004fc is 4 bytes before the 1024-byte allocation at 0x20000000500 (`y`)"
     );
-    for addr in [GLOBAL_BASE - 4, GLOBAL_BASE + (1 << 20), NULL_LIMIT, GLOBAL_LIMIT, SHARED_BASE - 4, !3] {
+    assert_eq!(
+        say(x - 4, Access::Load),
+        "4-byte load at 0x1fffffffffc is 4 bytes before the 1000-byte allocation at 0x20000000000 (`x`)"
+    );
+    for addr in
+        [GLOBAL_BASE - (1 << 25), GLOBAL_BASE + (1 << 26), NULL_LIMIT, GLOBAL_LIMIT, SHARED_BASE - 4, !3]
+    {
         assert_eq!(say(addr, Access::Load), format!("4-byte load at {addr:#x} is in no allocation"));
     }
     let z = device.alloc(6).unwrap();
