@@ -38,7 +38,8 @@ fn steps(n: usize) -> Vec<Step> {
     };
     let mut out = Vec::with_capacity(n);
     for _ in 0..n {
-        let (d, a, b, c) = (next(INTEGERS), next(INTEGERS), next(INTEGERS), next(INTEGERS));
+        let (d, a, c) = (next(INTEGERS), next(INTEGERS), next(INTEGERS));
+        let b = (a + 1 + next(INTEGERS - 1)) % INTEGERS; // not a: compilers know the least of a and a
         let (fd, fa) = (next(FLOATS), next(FLOATS));
         let small = 0.25 + next(64) as f32 / 128.0;
         let offset = next(256) as f32 / 64.0 - 1.984_375;

@@ -1,7 +1,9 @@
 //! Measures Hostwarp against native C, intrinsics and pocl on one machine, in interleaved rounds, and writes the figures into
 //! `docs/benchmarks.md` and `docs/benchmarks.svg`. Run by `cargo xtask bench`, which installs what it needs.
 //!
-//! `hostwarp-bench [CASE...]` runs only those cases and prints, writing nothing.
+//! `hostwarp-bench CASE...` runs only those cases and prints, writing nothing. To see why a case takes its time:
+//! `hostwarp-bench --loop CONTESTANT CASE` runs it for ten seconds, for a profiler to watch, and
+//! `hostwarp-bench --emit ir|plan|llvm CASE` prints what the kernel looks like on its way.
 #![forbid(unsafe_code)]
 
 mod case;
@@ -43,6 +45,11 @@ fn run() -> Result {
         Err(e) => eprintln!("pocl does not take part: {e}"),
     }
 
+    match only.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--loop", who, name] => return repeat(contestants, who, &find(name, threads)?),
+        ["--emit", what, name] => return emit(what, &find(name, threads)?),
+        _ => {}
+    }
     let mut results = report::Results { threads, ..Default::default() };
     let device = hostwarp::Device::new().map_err(|e| e.to_string())?;
     for (name, make) in case::all(threads) {
@@ -80,5 +87,39 @@ fn run() -> Result {
         "docs/benchmarks.md and docs/benchmarks.svg written after {:.0} s",
         began.elapsed().as_secs_f64()
     );
+    Ok(())
+}
+
+fn find(name: &str, threads: usize) -> Result<case::Case> {
+    let make = case::all(threads).into_iter().find(|(n, _)| *n == name);
+    make.map(|(_, make)| make()).ok_or_else(|| format!("there is no case `{name}`"))
+}
+
+/// Runs one case for ten seconds.
+fn repeat(contestants: Vec<Box<dyn Contestant>>, who: &str, case: &case::Case) -> Result {
+    let mut of_its_kind = contestants.into_iter().filter(|c| c.name() == who);
+    let mut contestant = of_its_kind.next().ok_or_else(|| format!("there is no contestant `{who}`"))?;
+    contestant.load(case)?;
+    contestant.run(case, 1)?;
+    let (began, mut times) = (Instant::now(), vec![]);
+    while began.elapsed() < Duration::from_secs(10) {
+        times.extend(contestant.run(case, 1)?.map(|t| t.as_secs_f64() * 1e3));
+    }
+    println!("{who}: {} runs, median {:.3} ms", times.len(), measure::median(&times));
+    Ok(())
+}
+
+fn emit(what: &str, case: &case::Case) -> Result {
+    let what = match what {
+        "ir" => hostwarp::Emit::Ir,
+        "plan" => hostwarp::Emit::Plan,
+        "llvm" => hostwarp::Emit::Llvm,
+        _ => return Err(format!("`{what}` is none of ir, plan, llvm")),
+    };
+    let device = hostwarp::Device::new().map_err(|e| e.to_string())?;
+    let module = device.load(&case.kernel, &case.ptx).map_err(|e| e.to_string())?;
+    let kernel = module.kernel(&case.kernel).map_err(|e| e.to_string())?;
+    let text = contestant::launch(&kernel, case, &[]).emit(what).map_err(|e| e.to_string())?;
+    println!("{text}");
     Ok(())
 }
