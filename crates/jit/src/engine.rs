@@ -221,7 +221,7 @@ impl JitKernel {
                 _ => {}
             }
         }
-        run.to_the_end()
+        run.run_to_the_end()
     }
 
     fn interpret(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
@@ -295,7 +295,7 @@ impl Run<'_> {
         ready == threads && cta.pc.iter().all(|pc| *pc == Block::ENTRY.0)
     }
 
-    fn to_the_end(&mut self) -> Outcome {
+    fn run_to_the_end(&mut self) -> Outcome {
         let launch = self.engine.launch;
         loop {
             let mut ran = false;
