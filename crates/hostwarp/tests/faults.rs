@@ -218,7 +218,7 @@ fn line(marker: &str) -> usize {
     1 + PTX.lines().position(|l| l.contains(';') && l.ends_with(&marker)).expect("a marked line")
 }
 
-/// Launches a kernel that has to fail, on each engine on a device of its own. The message must be what `expected` makes of the
+/// Launches a kernel that has to fail, on each engine, at several widths, each on a device of its own. The message must be what `expected` makes of the
 /// buffer, and the device must run other kernels afterwards.
 fn fails(
     kernel: &str,
@@ -226,15 +226,27 @@ fn fails(
     kind: ErrorKind,
     expected: impl Fn(&Buffer<u32>) -> String,
 ) {
-    for engine in engines() {
+    for (engine, width) in engines().into_iter().flat_map(widths) {
         let device = device();
         let module = load(&device);
         let buffer = device.buffer_named::<u32>("data", 50).expect("a buffer");
         let entry = module.kernel(kernel).expect("a kernel");
-        let error = configure(entry.launch().engine(engine), &buffer).expect_err("a failing launch");
-        assert_eq!(error.to_string(), expected(&buffer), "{engine:?}");
-        assert_eq!(error.kind(), kind, "{engine:?}: {error}");
+        let mut launch = entry.launch().engine(engine);
+        if let Some(width) = width {
+            launch = launch.width(width);
+        }
+        let how = format!("{engine:?}, width {width:?}");
+        let error = configure(launch, &buffer).expect_err("a failing launch");
+        assert_eq!(error.to_string(), expected(&buffer), "{how}");
+        assert_eq!(error.kind(), kind, "{how}: {error}");
         works(&module, engine);
+    }
+}
+
+fn widths(engine: Engine) -> Vec<(Engine, Option<u32>)> {
+    match engine {
+        Engine::Jit => [None, Some(8), Some(16)].map(|w| (engine, w)).to_vec(),
+        _ => vec![(engine, None)],
     }
 }
 
