@@ -21,7 +21,9 @@ trait Cmp<T> {
 
 /// From one integer type to another.
 trait Cast<A, R> {
-    fn f(a: A) -> R;
+    /// `zero` is 0, which the compiler does not know: without something to do, the loop is unrolled before it is turned into vector
+    /// code, and then it is not.
+    fn f(a: A, zero: u8) -> R;
 }
 
 struct BinK<O, T>(PhantomData<(O, T)>);
@@ -56,8 +58,9 @@ impl<O: Cmp<T>, T: Copy + Default> Kernel for CmpK<O, T> {
 impl<O: Cast<A, R>, A: Copy, R: Copy + Default> Kernel for CastK<O, A, R> {
     #[inline(always)]
     unsafe fn run(s: &Step) {
+        let zero = s.imm as u8;
         // SAFETY: handed on from the caller.
-        unsafe { map1(s, O::f) }
+        unsafe { map1(s, |a| O::f(a, zero)) }
     }
 }
 
@@ -207,20 +210,20 @@ macro_rules! casts {
     ($($a:ty, $sa:ty => $($r:ty)*;)*) => { $($(
         impl Cast<$a, $r> for Zext {
             #[inline(always)]
-            fn f(a: $a) -> $r {
-                a as $r
+            fn f(a: $a, zero: u8) -> $r {
+                a as $r ^ zero as $r
             }
         }
         impl Cast<$a, $r> for Sext {
             #[inline(always)]
-            fn f(a: $a) -> $r {
-                a as $sa as $r
+            fn f(a: $a, zero: u8) -> $r {
+                a as $sa as $r ^ zero as $r
             }
         }
         impl Cast<$r, $a> for Trunc {
             #[inline(always)]
-            fn f(a: $r) -> $a {
-                a as $a
+            fn f(a: $r, zero: u8) -> $a {
+                (a ^ zero as $r) as $a
             }
         }
     )*)* };
@@ -235,13 +238,13 @@ macro_rules! bit_casts {
     ($($t:ty)*) => { $(
         impl Cast<u8, $t> for SextBit {
             #[inline(always)]
-            fn f(a: u8) -> $t {
+            fn f(a: u8, _: u8) -> $t {
                 (a as $t).wrapping_neg()
             }
         }
         impl Cast<$t, u8> for TruncBit {
             #[inline(always)]
-            fn f(a: $t) -> u8 {
+            fn f(a: $t, _: u8) -> u8 {
                 (a & 1) as u8
             }
         }

@@ -1,6 +1,6 @@
 //! Kernels that look at the elements of a lane together, or only move bits.
 
-use super::{CHUNK, Kernel, KernelFn, Level, Step, map3, pick, write};
+use super::{CHUNK, Kernel, KernelFn, Level, Step, map1, map3, pick, write};
 use hostwarp_ir::{Elem, Type};
 use std::marker::PhantomData;
 
@@ -115,6 +115,88 @@ impl<T: Copy + Default, const C: usize> Kernel for Permute<T, C> {
     }
 }
 
+/// An integer as wide as a lane, up to 64 bits: what is done to it is vector code.
+trait Lane: Copy + Default {
+    fn from_u64(v: u64) -> Self;
+    fn to_u64(self) -> u64;
+}
+
+macro_rules! lane {
+    ($($t:ty)*) => { $(
+        impl Lane for $t {
+            #[inline(always)]
+            fn from_u64(v: u64) -> Self {
+                v as $t
+            }
+
+            #[inline(always)]
+            fn to_u64(self) -> u64 {
+                self.into()
+            }
+        }
+    )* };
+}
+lane!(u8 u16 u32 u64);
+
+/// As `Extract`, from lanes of up to 64 bits `W` with elements `T`.
+struct ExtractBits<T, W>(PhantomData<(T, W)>);
+
+impl<T: Lane, W: Lane> Kernel for ExtractBits<T, W> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        let shift = s.imm * 8 * size_of::<T>() as u64 % (8 * size_of::<W>() as u64);
+        // SAFETY: handed on from the caller.
+        unsafe { map1(s, |w: W| T::from_u64(w.to_u64() >> shift)) }
+    }
+}
+
+/// As `Build`, to lanes of up to 64 bits.
+struct BuildBits<T, W>(PhantomData<(T, W)>);
+
+impl<T: Lane, W: Lane> Kernel for BuildBits<T, W> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        for i in 0..s.n {
+            let mut r = [0u64; CHUNK];
+            for e in 0..size_of::<W>() / size_of::<T>() {
+                // SAFETY: handed on from the caller.
+                let a: [T; CHUNK] = unsafe { s.arg(e).chunk(i) };
+                for l in 0..CHUNK {
+                    r[l] |= a[l].to_u64() << (e * 8 * size_of::<T>());
+                }
+            }
+            // SAFETY: handed on from the caller.
+            unsafe { write(s, i, r.map(W::from_u64)) }
+        }
+    }
+}
+
+/// As `Permute`, of lanes of up to 64 bits.
+struct PermuteBits<T, W>(PhantomData<(T, W)>);
+
+impl<T: Lane, W: Lane> Kernel for PermuteBits<T, W> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        let from: [u8; 8] = s.imm.to_le_bytes();
+        let (bits, count) = (8 * size_of::<T>(), size_of::<W>() / size_of::<T>());
+        for i in 0..s.n {
+            let mut r = [0u64; CHUNK];
+            // SAFETY: handed on from the caller.
+            let ab: [[W; CHUNK]; 2] = unsafe { [s.arg(0).chunk(i), s.arg(1).chunk(i)] };
+            for e in 0..count {
+                let at = from[e] as usize % (2 * count);
+                let source = &ab[at / count];
+                for l in 0..CHUNK {
+                    let element = T::from_u64(source[l].to_u64() >> (at % count * bits));
+                    r[l] |= element.to_u64() << (e * bits);
+                }
+            }
+            // SAFETY: handed on from the caller.
+            unsafe { write(s, i, r.map(W::from_u64)) }
+        }
+    }
+}
+
 /// An element extended to 32 bits.
 trait Widen: Copy {
     fn widen(self) -> u32;
@@ -153,17 +235,17 @@ impl<T: Widen, const C: usize> Kernel for HSum<T, C> {
     }
 }
 
-/// A kernel for each element size and count.
+/// A kernel for each element size and count: `$bits` on lanes of up to 64 bits, `$k` on larger ones.
 macro_rules! by_shape {
-    ($k:ident, $elem:expr, $count:expr, $level:expr) => {
+    ($k:ident, $bits:ident, $elem:expr, $count:expr, $level:expr) => {
         match ($elem.bytes(), $count) {
-            (1, 2) => pick::<$k<u8, 2>>($level),
-            (1, 4) => pick::<$k<u8, 4>>($level),
-            (1, _) => pick::<$k<u8, 8>>($level),
-            (2, 2) => pick::<$k<u16, 2>>($level),
-            (2, 4) => pick::<$k<u16, 4>>($level),
+            (1, 2) => pick::<$bits<u8, u16>>($level),
+            (1, 4) => pick::<$bits<u8, u32>>($level),
+            (1, _) => pick::<$bits<u8, u64>>($level),
+            (2, 2) => pick::<$bits<u16, u32>>($level),
+            (2, 4) => pick::<$bits<u16, u64>>($level),
             (2, _) => pick::<$k<u16, 8>>($level),
-            (4, 2) => pick::<$k<u32, 2>>($level),
+            (4, 2) => pick::<$bits<u32, u64>>($level),
             (4, 4) => pick::<$k<u32, 4>>($level),
             (4, _) => pick::<$k<u32, 8>>($level),
             (_, 2) => pick::<$k<u64, 2>>($level),
@@ -196,19 +278,27 @@ pub(super) fn select(elem: Elem, level: Level) -> KernelFn {
 }
 
 pub(super) fn select_lane(ty: Type, level: Level) -> KernelFn {
-    by_shape!(SelectLane, ty.elem, ty.count, level)
+    match ty.bytes() {
+        // One condition for the lane is one condition for an integer as wide.
+        2 => pick::<Select<u16>>(level),
+        4 => pick::<Select<u32>>(level),
+        8 => pick::<Select<u64>>(level),
+        16 => pick::<SelectLane<u64, 2>>(level),
+        32 => pick::<SelectLane<u64, 4>>(level),
+        _ => pick::<SelectLane<u64, 8>>(level),
+    }
 }
 
 pub(super) fn extract(ty: Type, level: Level) -> KernelFn {
-    by_shape!(Extract, ty.elem, ty.count, level)
+    by_shape!(Extract, ExtractBits, ty.elem, ty.count, level)
 }
 
 pub(super) fn build(ty: Type, level: Level) -> KernelFn {
-    by_shape!(Build, ty.elem, ty.count, level)
+    by_shape!(Build, BuildBits, ty.elem, ty.count, level)
 }
 
 pub(super) fn permute(ty: Type, level: Level) -> KernelFn {
-    by_shape!(Permute, ty.elem, ty.count, level)
+    by_shape!(Permute, PermuteBits, ty.elem, ty.count, level)
 }
 
 pub(super) fn hsum(signed: bool, ty: Type, level: Level) -> KernelFn {

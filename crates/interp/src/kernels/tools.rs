@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 /// The lanes in a mask, of which the second argument has one per warp, from the first argument; the others stay.
 struct Blend<L>(PhantomData<L>);
 
-impl<L: Copy> Kernel for Blend<L> {
+impl<L: Bits> Kernel for Blend<L> {
     #[inline(always)]
     unsafe fn run(s: &Step) {
         // SAFETY: handed on from the caller.
@@ -18,7 +18,7 @@ impl<L: Copy> Kernel for Blend<L> {
                 (x.chunk(i), masks.chunk(i), *old)
             };
             for l in 0..CHUNK {
-                r[l] = if mask & 1 << l != 0 { a[l] } else { r[l] };
+                r[l] = L::choose(mask >> l & 1, a[l], r[l]);
             }
             // SAFETY: handed on from the caller.
             unsafe { write(s, i, r) }
@@ -30,25 +30,59 @@ impl<L: Copy> Kernel for Blend<L> {
 /// are not in the mask, of which the second argument has one per warp, get 0.
 struct Gather<A, L>(PhantomData<(A, L)>);
 
-impl<A: Copy + Into<u64>, L: Copy> Kernel for Gather<A, L> {
+impl<A: Bits + Into<u64>, L: Bits> Kernel for Gather<A, L> {
     #[inline(always)]
     unsafe fn run(s: &Step) {
         // SAFETY: handed on from the caller.
         let (x, masks, memory) = unsafe { (s.arg(0), s.arg(1), s.arg(2)) };
         for i in 0..s.n {
-            // SAFETY: handed on from the caller; all types here are plain integers, for which 0 is a value.
-            let (a, [mask], mut r): ([A; CHUNK], [u32; 1], [L; CHUNK]) =
-                unsafe { (x.chunk(i), masks.chunk(i), std::mem::zeroed()) };
+            // SAFETY: handed on from the caller.
+            let (a, [mask]): ([A; CHUNK], [u32; 1]) = unsafe { (x.chunk(i), masks.chunk(i)) };
+            let mut r = [L::ZERO; CHUNK];
             for l in 0..CHUNK {
-                let on = mask & 1 << l != 0;
-                let offset = if on { a[l].into().wrapping_sub(s.imm) } else { 0 };
+                let on = mask >> l & 1;
+                let offset: u64 = u64::choose(on, a[l].into().wrapping_sub(s.imm), 0);
                 // SAFETY: the caller has checked the addresses of lanes in the mask; the others read the beginning.
                 let value = unsafe { *memory.at.add(offset as usize).cast::<L>() };
-                r[l] = if on { value } else { r[l] };
+                r[l] = L::choose(on, value, L::ZERO);
             }
             // SAFETY: handed on from the caller.
             unsafe { write(s, i, r) }
         }
+    }
+}
+
+/// What a lane holds, as integers. Choosing by arithmetic: choosing by `if` may become a choice between pointers, lane by lane.
+trait Bits: Copy {
+    const ZERO: Self;
+
+    /// `a` if `bit` is 1, `b` if it is 0.
+    fn choose(bit: u32, a: Self, b: Self) -> Self;
+}
+
+macro_rules! bits {
+    ($($t:ty)*) => { $(
+        impl Bits for $t {
+            const ZERO: Self = 0;
+
+            #[inline(always)]
+            fn choose(bit: u32, a: Self, b: Self) -> Self {
+                b ^ (a ^ b) & (bit as $t).wrapping_neg()
+            }
+        }
+    )* };
+}
+bits!(u8 u16 u32 u64);
+
+impl<const N: usize> Bits for [u64; N] {
+    const ZERO: Self = [0; N];
+
+    #[inline(always)]
+    fn choose(bit: u32, a: Self, mut b: Self) -> Self {
+        for k in 0..N {
+            b[k] = u64::choose(bit, a[k], b[k]);
+        }
+        b
     }
 }
 
@@ -97,10 +131,10 @@ macro_rules! bounds {
                     // SAFETY: handed on from the caller.
                     let (a, [mask]): ([$t; CHUNK], [u32; 1]) = unsafe { (x.chunk(i), masks.chunk(i)) };
                     for l in 0..CHUNK {
-                        let on = mask & 1 << l != 0;
-                        min[l] = if on { min[l].min(a[l]) } else { min[l] };
-                        max[l] = if on { max[l].max(a[l]) } else { max[l] };
-                        bits[l] = if on { bits[l] | a[l] } else { bits[l] };
+                        let on = ((mask >> l & 1) as $t).wrapping_neg();
+                        min[l] = min[l].min(a[l] | !on);
+                        max[l] = max[l].max(a[l] & on);
+                        bits[l] |= a[l] & on;
                     }
                 }
                 let out: [u64; 3] = [
@@ -236,7 +270,7 @@ fn masks_of(masks: &[u32]) -> Operand {
     Operand { at: masks.as_ptr().cast(), step: size_of::<u32>() }
 }
 
-fn gathers<A: Copy + Into<u64>>(level: Level) -> [KernelFn; 7] {
+fn gathers<A: Bits + Into<u64>>(level: Level) -> [KernelFn; 7] {
     [
         pick::<Gather<A, u8>>(level),
         pick::<Gather<A, u16>>(level),
