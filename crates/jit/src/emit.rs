@@ -7,7 +7,9 @@
 //!   skipped when there are none. Lanes that go back to a loop's header wait there until the last block of the loop is done, so
 //!   lanes inside a loop are always in the same iteration; that is what makes the plan's shapes hold.
 //!
-//! Code goes from `u` to `m` where lanes split, and back where all are together again.
+//! Code goes from `u` to `m` where lanes split, and back where all are together again. `u` also leaves to `m` when the check of a
+//! memory op fails and the block has done nothing yet that anybody could see: `m` runs it from its start, and knows how to ask
+//! the engine.
 //!
 //! A value that is the same in all lanes is a scalar; one that is evenly spaced is the scalar of lane 0, from which the vector is
 //! made where needed; all others are flat vectors ([`text::Shape`]). Values that live from block to block are kept in allocas,
@@ -88,6 +90,8 @@ struct Emitter<'a> {
     block: Block,
     /// The lanes running the block being written, where not all are.
     mask: Option<Reg>,
+    /// Where to go when a check fails: the block is run again, with care. None once it has changed something.
+    careful: Option<String>,
     sites: Vec<(Block, usize)>,
     /// Functions called by the kernel: name and text.
     helpers: BTreeMap<String, String>,
@@ -166,6 +170,7 @@ impl<'a> Emitter<'a> {
             known: HashMap::new(),
             block: Block::ENTRY,
             mask: None,
+            careful: None,
             sites: vec![],
             helpers: BTreeMap::new(),
             has_warp_sync,
@@ -527,6 +532,13 @@ impl<'a> Emitter<'a> {
             Op::LaneRead | Op::Ballot | Op::ActiveMask => self.warp_op(inst),
             Op::Special(special) if !inst.op.is_pure() => self.clock(inst, special),
             _ => return self.pure(inst),
+        }
+        let seen = match inst.op {
+            Op::Load(mem) => mem.order != hostwarp_ir::Order::Weak,
+            op => op.has_effect(),
+        };
+        if seen {
+            self.careful = None;
         }
         Ok(())
     }

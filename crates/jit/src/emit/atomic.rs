@@ -34,6 +34,9 @@ impl Emitter<'_> {
                 let old = e.t.inst(format_args!(
                     "call {all} {helper}(ptr {base}, {wide} {offsets}, i{w} {bits}, {all} {value}{expected})"
                 ));
+                if e.careful.is_some() {
+                    return old;
+                }
                 quick = Some((old, e.t.current.clone()));
                 e.t.jump(&done);
                 e.t.label(&slow);

@@ -193,26 +193,38 @@ out:
         self.known.clear();
         self.block = b;
         self.mask = mask;
+        self.careful = None;
     }
 
     fn block(&mut self, b: Block, version: Version) -> Result<(), Unsupported> {
         self.begin(b, None);
         let (w, lanes) = (self.w, self.lanes());
         match version {
-            Version::Whole => self.t.label(&format!("u{}", b.0)),
+            Version::Whole => {
+                self.t.label(&format!("u{}", b.0));
+                self.careful = Some(format!("c{}", b.0));
+            }
             Version::Masked => {
                 self.t.label(&format!("m{}", b.0));
                 let mask = self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0));
                 let bits = self.bits(&mask);
                 let any = self.t.inst(format_args!("icmp ne i{w} {bits}, 0"));
-                self.t.branch(&any, &format!("m{}.run", b.0), &format!("a{}", b.0));
-                self.t.label(&format!("m{}.run", b.0));
-                self.t.line(format_args!("store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0));
+                let (run, part) = (format!("m{}.run", b.0), format!("m{}.part", b.0));
+                self.t.branch(&any, &run, &format!("a{}", b.0));
+                self.t.label(&run);
                 if self.lanes_may_meet(b) {
                     let all = self.t.inst(format_args!("icmp eq i{w} {bits}, -1"));
-                    self.t.branch(&all, &format!("u{}", b.0), &format!("m{}.part", b.0));
-                    self.t.label(&format!("m{}.part", b.0));
+                    let together = self.t.fresh_label("together");
+                    self.t.branch(&all, &together, &part);
+                    self.t.label(&together);
+                    self.t.line(format_args!("store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0));
+                    self.t.jump(&format!("u{}", b.0));
+                } else {
+                    self.t.jump(&part);
                 }
+                self.t.label(&part);
+                let mask = self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0));
+                self.t.line(format_args!("store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0));
                 self.mask = Some(mask);
             }
         }
@@ -221,7 +233,13 @@ out:
             self.inst(index, inst)?;
         }
         match version {
-            Version::Whole => self.end_whole(b, &data.term),
+            Version::Whole => {
+                self.end_whole(b, &data.term);
+                self.t.label(&format!("c{}", b.0));
+                let all = Text::constant(lanes, 1);
+                self.t.line(format_args!("store {lanes} {all}, ptr %mask{}, align 8", b.0));
+                self.t.jump(&format!("m{}.part", b.0));
+            }
             Version::Masked => self.end_masked(b, &data.term),
         }
         Ok(())

@@ -186,7 +186,7 @@ impl Emitter<'_> {
         let (fast, slow, done) = self.labels();
         let shape = if uniform { one } else { all };
         let known = self.known.clone();
-        let at = match access.pattern {
+        let value = match access.pattern {
             Pattern::One => {
                 let at = self.check_one(access, &fast, &slow);
                 self.t.label(&fast);
@@ -206,6 +206,9 @@ impl Emitter<'_> {
                 self.gather(access, &base, &offsets, &safe, mask)
             }
         };
+        if self.careful.is_some() {
+            return value;
+        }
         let after = self.t.current.clone();
         self.t.jump(&done);
         self.known = known;
@@ -226,7 +229,7 @@ impl Emitter<'_> {
         self.t.jump(&done);
         self.known = known;
         self.t.label(&done);
-        self.t.phi(shape, [(&at, &after), (&slow_value, &slow_after)])
+        self.t.phi(shape, [(&value, &after), (&slow_value, &slow_after)])
     }
 
     fn store_lanes(&mut self, access: &Access, mask: Option<&str>, value: Value) {
@@ -260,6 +263,9 @@ impl Emitter<'_> {
                 self.scatter(access, &base, &offsets, mask, &vector);
             }
         }
+        if self.careful.is_some() {
+            return;
+        }
         self.t.jump(&done);
         self.known = known.clone();
         self.t.label(&slow);
@@ -270,8 +276,12 @@ impl Emitter<'_> {
         self.t.label(&done);
     }
 
+    /// Names for the way when the check holds, for the way when it fails, and for where both go on. The block run
+    /// [again](Emitter::careful), if it can be, is the way when it fails, and then there is nothing to come back from.
     pub(super) fn labels(&mut self) -> (String, String, String) {
-        (self.t.fresh_label("fast"), self.t.fresh_label("slow"), self.t.fresh_label("done"))
+        let (fast, slow, done) =
+            (self.t.fresh_label("fast"), self.t.fresh_label("slow"), self.t.fresh_label("done"));
+        (fast, self.careful.clone().unwrap_or(slow), done)
     }
 
     /// The lowest lane of a mask.
