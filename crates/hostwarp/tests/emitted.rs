@@ -1,0 +1,145 @@
+//! What the jit makes of kernels: the shape of its LLVM IR, and objects that stand alone.
+
+use hostwarp::jit::llvm::{Llvm, Tier};
+use hostwarp::jit::object::undefined_symbols;
+use hostwarp::jit::target::Target;
+use hostwarp::{Device, Emit, Error};
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+fn device() -> Device {
+    Device::builder().memory(1 << 26).threads(1).build().expect("a device")
+}
+
+/// The LLVM IR of a kernel, for blocks of 64 threads in a row.
+fn llvm_ir(file: &str, kernel: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+    let ptx = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let module = device().load(file, ptx).unwrap_or_else(|e| panic!("{e}"));
+    let kernel = module.kernel(kernel).unwrap_or_else(|e| panic!("{e}"));
+    kernel.launch().block([64, 1, 1]).emit(Emit::Llvm).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The lines that run where all lanes of a group go the same way and every check says yes: what is reached from the beginning
+/// without the second way out of a branch that is marked as hardly ever taken.
+fn hot_path(text: &str) -> String {
+    let mut blocks: HashMap<&str, Vec<&str>> = HashMap::new();
+    let mut label = "";
+    for line in text.lines().take_while(|l| *l != "}") {
+        match line.strip_suffix(':') {
+            Some(l) => label = l,
+            None => blocks.entry(label).or_default().push(line),
+        }
+    }
+    let targets = |line: &str| -> Vec<String> {
+        let cold = line.contains("!prof");
+        let all = line.split("label %").skip(1).map(|l| l.split([',', ' ']).next().unwrap_or(l).to_string());
+        all.take(if cold { 1 } else { usize::MAX }).collect()
+    };
+    // The first question is whether the group is whole.
+    let whole = text.lines().find(|l| l.contains("br i1 %whole,")).expect("a way for whole groups");
+    let mut open: Vec<String> = targets(whole).into_iter().take(1).collect();
+    let mut seen: HashSet<String> = HashSet::new();
+    let mut out = String::new();
+    while let Some(label) = open.pop() {
+        if !seen.insert(label.clone()) {
+            continue;
+        }
+        for line in blocks.get(label.as_str()).unwrap_or_else(|| panic!("no block {label}")) {
+            out += line;
+            out += "\n";
+            if line.trim_start().starts_with("br ") {
+                open.extend(targets(line));
+            }
+        }
+    }
+    assert!(out.contains("ret i32"), "the path does not come to an end:\n{out}");
+    out
+}
+
+/// On x86 and elsewhere: an access lane by lane, by an instruction or by a function of ours.
+fn is_by_lane(line: &str) -> bool {
+    line.contains("call") && (line.contains("gather") || line.contains("scatter"))
+}
+
+#[test]
+fn contiguous_accesses_are_whole_vectors() {
+    if Target::host().is_none() {
+        return;
+    }
+    let text = llvm_ir("examples/saxpy.ptx", "saxpy");
+    let by_lane: Vec<&str> = text.lines().filter(|l| is_by_lane(l)).collect();
+    assert!(by_lane.is_empty(), "{by_lane:#?}\n{text}");
+    let hot = hot_path(&text);
+    let loads = hot.lines().filter(|l| l.contains("= load <32 x i32>")).count();
+    let stores = hot.lines().filter(|l| l.contains("store <32 x i32>")).count();
+    assert!(loads >= 2 && stores >= 1, "{hot}");
+    // And where addresses are anybody's guess it is by lane, or this test says nothing.
+    let text = llvm_ir("tests/kernels/strides.ptx", "walk");
+    assert!(text.lines().any(is_by_lane), "{text}");
+}
+
+#[test]
+fn uniform_branches_are_plain_branches() {
+    if Target::host().is_none() {
+        return;
+    }
+    let hot = hot_path(&llvm_ir("tests/kernels/uniform_loop.ptx", "horner"));
+    let masks: Vec<&str> = hot.lines().filter(|l| l.contains("x i1>")).collect();
+    assert!(masks.is_empty(), "{masks:#?}\n{hot}");
+    let branches = hot.lines().filter(|l| l.contains("br i1 ") && !l.contains("!prof")).count();
+    assert!(branches >= 2, "before the loop and at its end:\n{hot}");
+    // A row that all lanes read is read once.
+    assert!(hot.contains("= load i32, ptr"), "{hot}");
+    // And a loop of different lengths takes masks, or this test says nothing.
+    let hot = hot_path(&llvm_ir("tests/kernels/loops.ptx", "loops"));
+    assert!(hot.contains("x i1>"), "{hot}");
+}
+
+/// The libLLVM, or a note that there is none.
+fn llvm() -> Option<(Llvm, Target)> {
+    match (device().llvm(), Target::host()) {
+        (Ok(llvm), Some(target)) => Some((llvm, target)),
+        (llvm, _) => {
+            let why = llvm.err().unwrap_or("the jit does not know this CPU".into());
+            let required = std::env::var_os("HOSTWARP_REQUIRE_LLVM").is_some_and(|v| v != "0");
+            assert!(!required, "{why}");
+            eprintln!("compiled objects are left out: {why}");
+            None
+        }
+    }
+}
+
+#[test]
+fn objects_need_nothing() {
+    let Some((llvm, target)) = llvm() else { return };
+    let mut compiled = 0;
+    for directory in ["tests/kernels", "examples"] {
+        for path in ptx_files(directory) {
+            let ptx = std::fs::read(&path).expect("a readable file");
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let module = device().load(&name, ptx).unwrap_or_else(|e| panic!("{e}"));
+            for kernel in module.kernels() {
+                let how = format!("{name}: {}", kernel.name());
+                let text = match kernel.launch().emit(Emit::Llvm) {
+                    Ok(text) => text,
+                    Err(Error::Launch(why)) if why.contains("irreducible") => continue,
+                    Err(e) => panic!("{how}: {e}"),
+                };
+                let object =
+                    llvm.compile(&text, &target, &Tier::light()).unwrap_or_else(|e| panic!("{how}: {e}"));
+                let undefined = undefined_symbols(&object.0).unwrap_or_else(|e| panic!("{how}: {e}"));
+                assert!(undefined.is_empty(), "{how} needs {undefined:?}");
+                compiled += 1;
+            }
+        }
+    }
+    assert!(compiled > 50, "only {compiled} kernels were compiled");
+}
+
+fn ptx_files(directory: &str) -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(directory);
+    let entries = std::fs::read_dir(&directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()));
+    let paths = entries.flatten().map(|entry| entry.path());
+    paths.filter(|path| path.extension().is_some_and(|e| e == "ptx")).collect()
+}
