@@ -92,10 +92,11 @@ impl Gpu {
                 Symbol<'_, unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int>,
                 _,
             > = self.lib.get(b"cuGetErrorString");
-            if let Ok(f) = f {
-                if f(code, &mut text) == 0 && !text.is_null() {
-                    return CStr::from_ptr(text).to_string_lossy().into_owned();
-                }
+            if let Ok(f) = f
+                && f(code, &mut text) == 0
+                && !text.is_null()
+            {
+                return CStr::from_ptr(text).to_string_lossy().into_owned();
             }
         }
         format!("error {code}")

@@ -95,7 +95,10 @@ pub fn programs_of(cases: Vec<Case>) -> Vec<Program> {
 }
 
 fn registers(instance: &Instance) -> Vec<Register> {
-    instance.operands.iter().map(|o| Register { name: o.name, ty: o.ty, dest: o.dest }).collect()
+    let video = isa::find(instance.opcode).is_some_and(|(e, _)| e.room.section.starts_with("9.7.18."));
+    // Video operands are words, whatever the forms call them: vectors are seeded by the types, so recordings depend on it.
+    let ty = |ty: Ty| if video { Ty::B32 } else { ty };
+    instance.operands.iter().map(|o| Register { name: o.name, ty: ty(o.ty), dest: o.dest }).collect()
 }
 
 /// How many concrete instructions on plain registers an opcode has, every selector counted.
@@ -142,9 +145,22 @@ pub fn cases(opcode: &str) -> Vec<Case> {
     out.retain(|(form, i)| {
         known(form.since) && form.needs.iter().all(|(m, since)| known(*since) || !i.mods.contains(m))
     });
+    out.retain(|(_, i)| stands_alone(i));
     // ptxas cannot read this one spelling.
     out.retain(|(_, i)| i.operands.iter().all(|o| o.selector != Some(".b1024")));
     out.into_iter().map(|(_, instance)| Case { text: instance.text(), instance }).collect()
+}
+
+/// Whether the result of an instruction depends on its source operands and nothing else: not on other lanes, on what an address
+/// means, or on the carry flag an earlier instruction left.
+fn stands_alone(i: &Instance) -> bool {
+    let section = isa::find(i.opcode).map_or("", |(e, _)| e.room.section);
+    let state = ["9.7.12.", "9.7.13.", "9.7.19."].iter().any(|s| section.starts_with(s));
+    let carry = matches!(i.opcode, "addc" | "subc" | "madc");
+    let lanes = i.operands.iter().any(|o| o.name == "membermask");
+    let (dests, sources): (Vec<_>, Vec<_>) = i.operands.iter().partition(|o| o.dest);
+    let values = !dests.is_empty() && !sources.is_empty();
+    values && !state && !carry && !lanes && i.opcode != "isspacep"
 }
 
 /// The register type an operand of this type is kept in.

@@ -3,7 +3,7 @@
 use crate::file::{Recorded, Recording, path, recorded_opcodes};
 use crate::generate::{Case, KERNEL, Program, cases, programs_of};
 use crate::vectors::{ALL, RAW, hash};
-use hostwarp::{Device, Engine, Error, Options, Profile};
+use hostwarp::{Device, Engine, Error, ErrorKind, Options, Profile};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::Path;
@@ -67,7 +67,7 @@ pub struct Selection {
 }
 
 /// Opcodes with more forms are sampled when a [`Selection`] asks for it.
-pub const MANY: usize = 500;
+pub const MANY: usize = 64;
 
 impl Selection {
     /// The opcodes that are recorded in `dir` and selected.
@@ -80,7 +80,7 @@ impl Selection {
     }
 
     fn takes(&self, text: &str, of: usize) -> bool {
-        self.one_in < 2 || of <= MANY || hash(text.bytes().map(u64::from)) % self.one_in == 0
+        self.one_in < 2 || of <= MANY || (hash(text.bytes().map(u64::from)) >> 32).is_multiple_of(self.one_in)
     }
 }
 
@@ -103,7 +103,14 @@ impl Job {
             .into_iter()
             .filter(|c| recorded.contains_key(&c.text) && selection.takes(&c.text, forms))
             .collect();
-        let row = Row { opcode: opcode.into(), forms, recorded: total, replayed: chosen.len(), agreed: 0 };
+        let row = Row {
+            opcode: opcode.into(),
+            forms,
+            recorded: total,
+            replayed: chosen.len(),
+            agreed: 0,
+            unsupported: vec![],
+        };
         Ok(Job { row, recorded, programs: programs_of(chosen) })
     }
 
@@ -154,6 +161,8 @@ pub struct Row {
     pub replayed: usize,
     /// Of these, those that agree in every vector.
     pub agreed: usize,
+    /// Of these, those that Hostwarp says it does not support yet.
+    pub unsupported: Vec<String>,
 }
 
 /// A form that does not agree.
@@ -164,7 +173,27 @@ pub struct Difference {
     /// What it is made of.
     pub instance: hostwarp_isa::Instance,
     /// Operands, what the GPU gave and what Hostwarp gave, or why that cannot be said.
-    pub what: Result<Vector, String>,
+    pub what: Result<Vector, Why>,
+}
+
+/// Why a difference has no operands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The raw vectors agree, one of those kept as a hash does not.
+    Hash,
+    /// Hostwarp does not do this instruction yet.
+    Unsupported(String),
+    /// The form could not be run, or not be judged.
+    Failed(String),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Hash => write!(f, "one of the {} vectors kept as a hash differs", ALL - RAW),
+            Why::Unsupported(why) | Why::Failed(why) => f.write_str(why),
+        }
+    }
 }
 
 /// One vector of a form.
@@ -221,6 +250,9 @@ impl fmt::Display for Report {
         }
         let sum = |of: fn(&Row) -> usize| self.rows.iter().map(of).sum();
         line(f, "total", sum(|r| r.agreed), sum(|r| r.replayed))?;
+        for form in self.rows.iter().flat_map(|r| &r.unsupported) {
+            writeln!(f, "not supported yet: {form}")?;
+        }
         for d in self.differences.iter().take(20) {
             writeln!(f, "{d}")?;
         }
@@ -254,8 +286,12 @@ pub fn replay_all(
     let mut differences = vec![];
     for ((j, p), found) in work.into_iter().zip(found) {
         let cases = jobs[j].programs[p].cases.len();
-        jobs[j].row.agreed += cases - found.len();
-        differences.extend(found);
+        let row = &mut jobs[j].row;
+        row.agreed += cases - found.len();
+        let (unsupported, different): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|d| matches!(d.what, Err(Why::Unsupported(_))));
+        row.unsupported.extend(unsupported.into_iter().map(|d| d.text));
+        differences.extend(different);
     }
     Ok(Report { engine, profile, rows: jobs.into_iter().map(|j| j.row).collect(), differences })
 }
@@ -266,17 +302,25 @@ fn replay_program(
     engine: Engine,
     profile: Profile,
 ) -> Vec<Difference> {
-    let all = |why: String| {
-        let difference = |c: &Case| Difference {
-            text: c.text.clone(),
-            instance: c.instance.clone(),
-            what: Err(why.clone()),
-        };
-        program.cases.iter().map(difference).collect()
-    };
     let results = match small_device().and_then(|d| run(&d, program, engine, profile)) {
         Ok(r) => r,
-        Err(e) => return all(e.to_string()),
+        Err(e) => match &program.cases[..] {
+            [] => return vec![],
+            [case] => {
+                let (text, instance) = (case.text.clone(), case.instance.clone());
+                let why = match e.kind() {
+                    ErrorKind::Unsupported => Why::Unsupported(e.to_string()),
+                    _ => Why::Failed(e.to_string()),
+                };
+                return vec![Difference { text, instance, what: Err(why) }];
+            }
+            // One form that cannot be run must not hide the others.
+            cases => {
+                let (low, high) = cases.split_at(cases.len() / 2);
+                let halves = [low, high].into_iter().flat_map(|half| programs_of(half.to_vec()));
+                return halves.flat_map(|p| replay_program(&p, recorded, engine, profile)).collect();
+            }
+        },
     };
     let mut out = vec![];
     for (case, results) in program.cases.iter().zip(results.chunks(ALL)) {
@@ -285,7 +329,7 @@ fn replay_program(
             Verdict::Raw { vector, recorded, got } => {
                 Ok(Vector { operands: program.operands(vector), expected: recorded, got })
             }
-            Verdict::Hash => Err(format!("one of the {} vectors kept as a hash differs", ALL - RAW)),
+            Verdict::Hash => Err(Why::Hash),
         };
         out.push(Difference { text: case.text.clone(), instance: case.instance.clone(), what });
     }

@@ -19,8 +19,8 @@ impl Random {
         Random(seed)
     }
 
-    /// The next number.
-    pub fn next(&mut self) -> u64 {
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -30,7 +30,7 @@ impl Random {
 
     /// A number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
+        (self.bits() % n.max(1) as u64) as usize
     }
 }
 
@@ -44,7 +44,7 @@ pub fn hash(words: impl Iterator<Item = u64>) -> u64 {
 /// One operand value of the type. The mix: a quarter edges, half boundary patterns, a quarter plain random bits.
 fn value(ty: Ty, r: &mut Random) -> u64 {
     match ty {
-        Ty::Pred => r.next() & 1,
+        Ty::Pred => r.bits() & 1,
         Ty::F16 => float(r, 5, 10),
         Ty::BF16 => float(r, 8, 7),
         Ty::F32 | Ty::Tf32 => float(r, 8, 23),
@@ -68,9 +68,9 @@ fn integer(r: &mut Random, bits: u32) -> u64 {
         0 | 1 => edge(r, bits),
         2 | 3 if bits >= 32 => (0..bits / 8).map(|i| edge(r, 8) << (8 * i)).fold(0, |a, b| a | b),
         4 if bits >= 32 => (0..bits / 16).map(|i| edge(r, 16) << (16 * i)).fold(0, |a, b| a | b),
-        5 => r.next() & 63,
+        5 => r.bits() & 63,
         6 => 1u64 << r.below(bits as usize),
-        _ => r.next(),
+        _ => r.bits(),
     };
     v & mask
 }
@@ -89,7 +89,7 @@ fn float(r: &mut Random, exp_bits: u32, frac_bits: u32) -> u64 {
         4 => bias,
         5 => (bias as i64 + r.below(2 * frac_bits as usize + 4) as i64 - i64::from(frac_bits) - 2)
             .clamp(0, max as i64) as u64,
-        _ => r.next() & max,
+        _ => r.bits() & max,
     };
     let fraction = match r.below(8) {
         0 => 0,
@@ -99,29 +99,28 @@ fn float(r: &mut Random, exp_bits: u32, frac_bits: u32) -> u64 {
         4 => frac_mask << r.below(frac_bits as usize) & frac_mask,
         5 => frac_mask >> r.below(frac_bits as usize),
         6 if exponent == max => 0x3f7 & frac_mask, // 0x7ff7 as f16, bf16
-        _ => r.next() & frac_mask,
+        _ => r.bits() & frac_mask,
     };
     let fraction = if exponent == max && frac_bits == 10 && r.below(3) == 0 { 0x3f7 } else { fraction };
     let fraction = if exponent == max && frac_bits == 7 && r.below(3) == 0 { 0x77 } else { fraction };
-    (r.next() & 1) << (exp_bits + frac_bits) | exponent << frac_bits | fraction
+    (r.bits() & 1) << (exp_bits + frac_bits) | exponent << frac_bits | fraction
 }
 
 /// The operand vectors of forms with these source types: `[operand][vector]`. The same for the same types, always.
 pub fn operands(types: &[Ty]) -> Vec<Vec<u64>> {
     let seed = hash(types.iter().flat_map(|t| t.text().bytes()).map(u64::from));
     let mut r = Random::new(seed);
-    let mut out = vec![vec![0; ALL]; types.len()];
-    for v in 0..ALL {
-        for (o, ty) in types.iter().enumerate() {
-            out[o][v] = value(*ty, &mut r);
-        }
+    let mut out = vec![Vec::with_capacity(ALL); types.len()];
+    for _ in 0..ALL {
+        let mut vector: Vec<u64> = types.iter().map(|ty| value(*ty, &mut r)).collect();
         // Equal and nearly equal operands, where subtraction and comparison have their corners.
         for o in 1..types.len() {
             if types[o] == types[0] && r.below(6) == 0 {
-                let near = out[0][v].wrapping_add([0, 1, u64::MAX][r.below(3)]);
-                out[o][v] = near & (u64::MAX >> (64 - types[o].bits().clamp(1, 64)));
+                let near = vector[0].wrapping_add([0, 1, u64::MAX][r.below(3)]);
+                vector[o] = near & (u64::MAX >> (64 - types[o].bits().clamp(1, 64)));
             }
         }
+        out.iter_mut().zip(vector).for_each(|(column, v): (&mut Vec<u64>, u64)| column.push(v));
     }
     out
 }

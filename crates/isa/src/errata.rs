@@ -52,6 +52,11 @@ pub fn errata() -> impl Iterator<Item = &'static Erratum> {
         .copied()
 }
 
+/// The errata of an opcode.
+pub fn errata_of(opcode: &str) -> impl Iterator<Item = &'static Erratum> {
+    errata().filter(move |e| e.opcodes.contains(&opcode))
+}
+
 /// What stands where in an instruction, without values: what decides whether an [`Erratum`] concerns it.
 #[derive(Debug)]
 pub struct Spelling<'a> {

@@ -27,7 +27,7 @@ pub mod testing;
 pub mod video;
 pub mod warp;
 
-pub use errata::{Erratum, Spelling, errata};
+pub use errata::{Erratum, Spelling, errata, errata_of};
 pub use form::{Form, Parsed, Since, since};
 pub use instances::{Instance, InstanceOperand, instances};
 pub use matching::{Env, Instr, Match, Misfit, Operand, OperandKind, resolve};

@@ -1,0 +1,53 @@
+//! `docs [--replay]`, in the root of the repository: writes docs/errata.md and docs/conformance.md. With `--replay` everything is replayed
+//! first, which takes minutes, and conformance/results.json is written anew; needed when recordings or meanings have changed.
+use hostwarp::{Engine, Profile};
+use hostwarp_conformance::audit::audit;
+use hostwarp_conformance::docs::{Agreement, Results, generate_docs};
+use hostwarp_conformance::replay::{Selection, replay_all};
+use hostwarp_oracle::Oracle;
+use std::path::Path;
+
+/// The jit compiles slowly: of instructions with many forms it runs one in so many.
+const JIT_ONE_IN: u64 = 16;
+
+fn main() -> Result<(), String> {
+    let (dir, results) = (Path::new("conformance/recordings/h200"), Path::new("conformance/results.json"));
+    if std::env::args().any(|a| a == "--replay") {
+        replay_everything(dir, Results::read(results).unwrap_or_default())?.write(results)?;
+    }
+    let docs = generate_docs(dir, &Results::read(results)?)?;
+    std::fs::create_dir_all("docs").map_err(|e| e.to_string())?;
+    std::fs::write("docs/errata.md", docs.errata).map_err(|e| e.to_string())?;
+    std::fs::write("docs/conformance.md", docs.conformance).map_err(|e| e.to_string())
+}
+
+fn replay_everything(dir: &Path, old: Results) -> Result<Results, String> {
+    let all = Selection::default();
+    let interp = replay_all(dir, Engine::Interp, Profile::Sm90, &all)?;
+    println!("interpreter\n{interp}");
+    let some = Selection { one_in: JIT_ONE_IN, ..all.clone() };
+    let jit = replay_all(dir, Engine::Jit, Profile::Sm90, &some)?;
+    println!("jit\n{jit}");
+    let audit = audit(dir, &all, &|text| {
+        let oracle = Oracle::parse(text).ok()?;
+        Some(Box::new(move |operands: &[u64]| oracle.eval(operands)[0]))
+    })?;
+    for d in audit.mispredicted.iter().chain(&audit.unexplained).chain(&audit.unmanual).take(20) {
+        println!("{d}");
+    }
+    let mut results = Results { errata: audit.reach.clone(), mutants: old.mutants, ..Results::default() };
+    for (interp, jit) in interp.rows.iter().zip(&jit.rows) {
+        let agreement = Agreement {
+            interp: interp.agreed,
+            jit_tried: jit.replayed - jit.unsupported.len(),
+            jit: jit.agreed,
+            departing: audit.departing.get(&interp.opcode).copied().unwrap_or(0),
+            unsupported: interp.unsupported.clone(),
+        };
+        results.opcodes.insert(interp.opcode.clone(), agreement);
+    }
+    match interp.is_clean() && jit.is_clean() && audit.is_clean() {
+        true => Ok(results),
+        false => Err("not everything agrees".into()),
+    }
+}
