@@ -11,7 +11,7 @@ use crate::operand::{Address, Base, Kind, Operand, Pool};
 use crate::scope::{Entity, Reg};
 use hostwarp_ir as ir;
 use hostwarp_isa::{Match, Ty};
-use hostwarp_syntax::{Block, ExprKind, Instruction, Name, Space, Span, Statement, Targets};
+use hostwarp_syntax::{Block, Const, ExprKind, Instruction, Name, Space, Span, Statement, Targets};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -241,7 +241,7 @@ impl<'m> Body<'m> {
         if let Some(at) = m.repeated.and_then(|i| instruction.modifiers().nth(i)) {
             let text = format!("`.{}` is written twice", at.text);
             let d = Diagnostic::new(Code::RepeatedModifier, text, at.span)
-                .note("ptxas accepts this for `.sat` and `.relu`; the second one has no effect");
+                .note("ptxas accepts this for some modifiers; the second one has no effect");
             c.report(d);
         }
         if m.parsed.form.undocumented {
@@ -266,6 +266,15 @@ impl<'m> Body<'m> {
     ) -> bool {
         let mut addresses = 0;
         let mut fine = true;
+        // What a form calls `.size` is the size of an address.
+        if let Some(size) = m.ty(".size")
+            && size.bits() < c.out.address_size
+        {
+            let text =
+                format!("addresses of this module have {} bits, not {}", c.out.address_size, size.bits());
+            c.report(Diagnostic::new(Code::BadAddress, text, instruction.mnemonic_span()));
+            fine = false;
+        }
         for (i, operand) in operands.iter().enumerate() {
             match operand.kind {
                 Kind::Address(address) => {
@@ -275,8 +284,19 @@ impl<'m> Body<'m> {
                     }
                     addresses += 1;
                 }
+                Kind::Const(value) => fine &= constant_fits(c, operand, value, i, m),
+                Kind::Special(special) => fine &= special_fits(c, operand, special, i, m),
                 Kind::Variable { index, .. } => {
                     let var = c.variables[index as usize];
+                    // An instruction that names a space means the address of something in it.
+                    if let Some(space) = space_of(m, 0)
+                        && space != ir_space(var.space)
+                    {
+                        let text = format!("`{}` is in `{}`", var.name, space_text(ir_space(var.space)));
+                        let label = format!("the instruction is for `{}`", space_text(space));
+                        c.report(Diagnostic::new(Code::SpaceMismatch, text, operand.span).label(label));
+                        fine = false;
+                    }
                     if var.space == Space::Param && var.place == Place::PerKernel {
                         let what = "the address of a function's parameter".to_string();
                         let text = format!("{what} is not supported yet");
@@ -286,7 +306,7 @@ impl<'m> Body<'m> {
                     let slot = m.operands.iter().position(|at| *at == Some(i));
                     let bits = slot.and_then(|s| m.operand_ty(s)).map_or(64, Ty::bits);
                     if ir_space(var.space) == ir::Space::Global && bits < c.out.address_size {
-                        narrow(c, operand.span, "only the low half of the address is taken");
+                        narrow(c, operand.span, bits, "only the low half of the address is taken");
                     }
                     self.use_variable(c, index, operand.span);
                 }
@@ -363,8 +383,9 @@ impl<'m> Body<'m> {
             }
             Base::Reg(reg) => {
                 let wide_space = matches!(space, None | Some(ir::Space::Global));
-                if reg.ty.bits() == 32 && c.out.address_size == 64 && wide_space {
-                    narrow(c, span, "it is zero-extended");
+                let bits = reg.ty.bits();
+                if bits < 32 || bits == 32 && c.out.address_size == 64 && wide_space {
+                    narrow(c, span, bits, "it is zero-extended");
                 }
                 true
             }
@@ -421,9 +442,12 @@ fn may_be_stored(c: &mut Checker<'_>, index: u32, span: Span) -> bool {
     false
 }
 
-fn narrow(c: &mut Checker<'_>, span: Span, what: &str) {
-    let text = "this address has 32 bits, those of the module have 64";
-    let note = format!("{what}; ptxas refuses it for sm_90 and newer");
+fn narrow(c: &mut Checker<'_>, span: Span, bits: u32, what: &str) {
+    let text = format!("this address has {bits} bits, those of the module have {}", c.out.address_size);
+    let note = match bits {
+        32 => format!("{what}; ptxas 13 refuses it"),
+        _ => what.to_string(),
+    };
     c.report(Diagnostic::new(Code::NarrowAddress, text, span).note(note));
 }
 
@@ -437,6 +461,39 @@ fn elements_to_addresses<'m>(instruction: Instruction<'m>, operands: &mut [Opera
         }
     }
     any
+}
+
+/// Whether a constant is one of those that may stand in the place.
+fn constant_fits(c: &mut Checker<'_>, operand: &Operand<'_>, value: Const, index: usize, m: &Match) -> bool {
+    let slot = m.operands.iter().position(|o| *o == Some(index));
+    let Some(range) = slot.and_then(|s| m.parsed.operands[s].range) else { return true };
+    if value.int_bits().is_none_or(|bits| range.contains(bits as u32)) {
+        return true;
+    }
+    let upper =
+        if range.most == u32::MAX { "at least".into() } else { format!("at most {}, at least", range.most) };
+    let step = if range.step > 1 { format!(" and a multiple of {}", range.step) } else { String::new() };
+    let text = format!("`{}` must be {upper} {}{step}", c.syntax.text(operand.span), range.least);
+    c.report(Diagnostic::new(Code::BadOperand, text, operand.span));
+    false
+}
+
+/// Whether a special register is read whole, or has halves.
+fn special_fits(
+    c: &mut Checker<'_>,
+    operand: &Operand<'_>,
+    special: &crate::special::Special,
+    index: usize,
+    m: &Match,
+) -> bool {
+    let slot = m.operands.iter().position(|o| *o == Some(index));
+    let bits = slot.and_then(|s| m.operand_ty(s)).map_or(special.ty.bits(), Ty::bits);
+    if bits >= special.ty.bits() || special.has_halves() {
+        return true;
+    }
+    let text = format!("`{}` has {} bits, not {bits}", special.name, special.ty.bits());
+    c.report(Diagnostic::new(Code::BadOperand, text, operand.span));
+    false
 }
 
 /// The space the instruction's `n`th address is in; nothing for generic ones.

@@ -7,14 +7,14 @@ use crate::module::{Limits, Param};
 use crate::scope::{Entity, Reg, Scopes};
 use crate::{Kernel, Module, Options, Unusable};
 use hostwarp_ir as ir;
-use hostwarp_isa::Env;
+use hostwarp_isa::{Env, Ty};
 use hostwarp_syntax::{
     self as syntax, Declaration, Directive, DirectiveKind, Expr, LineIndex, Name, Space, Span, Statement,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The newest PTX version known, major × 10 + minor.
-const NEWEST: u32 = 94;
+/// The newest PTX version of each major one, from 1 on.
+const VERSIONS: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 4];
 
 /// The targets there are, with the PTX version (major × 10 + minor) that brought each.
 const TARGETS: &[(u32, u32)] = &[
@@ -23,6 +23,7 @@ const TARGETS: &[(u32, u32)] = &[
     (12, 12),
     (13, 12),
     (20, 20),
+    (21, 20),
     (30, 30),
     (32, 40),
     (35, 31),
@@ -33,7 +34,8 @@ const TARGETS: &[(u32, u32)] = &[
     (60, 50),
     (61, 50),
     (62, 50),
-    (70, 60),
+    // The manual says 6.0.
+    (70, 51),
     (72, 61),
     (75, 63),
     (80, 70),
@@ -45,6 +47,7 @@ const TARGETS: &[(u32, u32)] = &[
     (100, 86),
     (101, 86),
     (103, 88),
+    (107, 94),
     (110, 90),
     (120, 87),
     (121, 88),
@@ -180,7 +183,6 @@ impl<'m> Checker<'m> {
             match d.kind() {
                 DirectiveKind::Version if version.is_none() => version = Some(d),
                 DirectiveKind::Target if target.is_none() => target = Some(d),
-                DirectiveKind::AddressSize => self.address_size(d),
                 _ => {}
             }
         }
@@ -190,6 +192,13 @@ impl<'m> Checker<'m> {
                 Diagnostic::new(Code::MissingVersion, "the module has no `.version`", start)
                     .help("begin it with a line such as `.version 8.8`"),
             ),
+        }
+        for item in self.syntax.items() {
+            if let Statement::Directive(d) = item
+                && d.kind() == DirectiveKind::AddressSize
+            {
+                self.address_size(d);
+            }
         }
         match target {
             Some(d) => self.target(d),
@@ -203,11 +212,12 @@ impl<'m> Checker<'m> {
     fn version(&mut self, d: Directive<'m>) {
         let Some(argument) = d.arguments().get(0) else { return };
         let known = self.syntax.version().filter(|(major, minor)| {
-            *minor <= 9 && (10..=NEWEST).contains(&(major.saturating_mul(10) + minor))
+            let newest = major.checked_sub(1).and_then(|i| VERSIONS.get(i as usize));
+            newest.is_some_and(|newest| minor <= newest)
         });
         let Some((major, minor)) = known else {
             let text = format!("there is no PTX version {}", argument.text());
-            let help = format!("the newest known is {}.{}", NEWEST / 10, NEWEST % 10);
+            let help = format!("the newest known is {}.{}", VERSIONS.len(), VERSIONS[VERSIONS.len() - 1]);
             return self.report(Diagnostic::new(Code::BadVersion, text, argument.span()).help(help));
         };
         self.out.version = (major, minor);
@@ -225,7 +235,16 @@ impl<'m> Checker<'m> {
             let number = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_"));
             let plain = number.map(|n| n.trim_end_matches(['a', 'f']));
             let sm = plain.and_then(|n| n.parse::<u32>().ok());
-            match sm.and_then(|sm| TARGETS.iter().find(|(t, _)| *t == sm)) {
+            // What only one architecture or one family has.
+            let suffix = number.zip(plain).map_or("", |(number, plain)| &number[plain.len()..]);
+            let (least, suffix_since) = match suffix {
+                "" => (0, 0),
+                "a" => (90, 80),
+                "f" => (100, 88),
+                _ => (u32::MAX, 0),
+            };
+            let known = sm.and_then(|sm| TARGETS.iter().find(|(t, _)| *t == sm && sm >= least));
+            match known.map(|(sm, since)| (sm, since.max(&suffix_since))) {
                 None => {
                     let d = Diagnostic::new(
                         Code::BadTarget,
@@ -254,6 +273,10 @@ impl<'m> Checker<'m> {
     }
 
     fn address_size(&mut self, d: Directive<'m>) {
+        if (1..23).contains(&self.env.ptx) {
+            let text = "`.address_size` came with PTX 2.3";
+            self.report(Diagnostic::new(Code::NeedsVersion, text, d.span()));
+        }
         let Some(argument) = d.arguments().get(0) else { return };
         match argument.int() {
             Some(bits @ (32 | 64)) => self.out.address_size = bits as u32,
@@ -309,6 +332,18 @@ impl<'m> Checker<'m> {
     }
 
     pub fn registers(&mut self, name: Name<'m>, spec: crate::layout::Spec, count: Option<Expr<'m>>) {
+        let (ptx, sm) = match spec.ty {
+            Ty::F16x2 => (0, 53),
+            Ty::B128 => (83, 70),
+            _ => (0, 0),
+        };
+        if self.env.ptx < ptx {
+            let text = format!("registers of type `{}` came with PTX {}.{}", spec.ty, ptx / 10, ptx % 10);
+            self.report(Diagnostic::new(Code::NeedsVersion, text, name.span));
+        } else if self.env.sm < sm {
+            let text = format!("registers of type `{}` need `sm_{sm}` or newer", spec.ty);
+            self.report(Diagnostic::new(Code::NeedsTarget, text, name.span));
+        }
         let reg = Reg { declaration: self.next_declaration, index: 0, element: 0, ty: spec.ty };
         self.next_declaration += 1;
         let Some(count) = count else {

@@ -320,7 +320,10 @@ impl Emit {
         let Address { base, offset } = address;
         match base {
             Base::Reg(reg) => {
-                let value = self.read(reg);
+                let mut value = self.read(reg);
+                if reg.ty.bits() < 32 {
+                    value = self.b.zext(value, Elem::I32);
+                }
                 if offset == 0 {
                     return Ok(value);
                 }

@@ -345,7 +345,8 @@ fn plain<'m>(kind: Kind, span: Span) -> Operand<'m> {
 }
 
 fn is_address_type(ty: Ty) -> bool {
-    matches!(ty, Ty::B32 | Ty::U32 | Ty::S32 | Ty::B64 | Ty::U64 | Ty::S64)
+    use hostwarp_isa::Kind::{Bits, Signed, Unsigned};
+    matches!(ty.kind(), Bits | Unsigned | Signed) && ty.bits() <= 64
 }
 
 fn component(selector: &str) -> Option<u8> {

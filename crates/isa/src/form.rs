@@ -7,7 +7,7 @@
 //! - `.name` is a set if the form's `sets` has one of that name, otherwise a literal modifier; `{.name}` may be left out.
 //! - An operand is a name with its type behind a colon (left out when shown to people): a type (`u32`), a modifier slot whose
 //!   type it takes (`.dtype`), `2.type` for twice as wide, or a [class](Class). `!` behind the type means "no immediate", `#` "only an immediate", `?` that `_` may
-//!   stand there and drop the result.
+//!   stand there and drop the result, `<0..15>` which immediates may stand there, `<32../32>` from 32 on in steps of 32.
 //! - `{-}a`: may be negated. `{!}a`: may be complemented. `a{.asel}`: may have a selector; `d.dsel`: must have one.
 //! - `[a]`: an address. `d|p`: a pair; `d{|p}`: the second may be left out. `{, c}`: the operand may be left out.
 
@@ -99,6 +99,32 @@ pub enum Class {
     Any(usize),
 }
 
+/// Which immediates may stand in a place, taken as unsigned words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// The least.
+    pub least: u32,
+    /// The greatest.
+    pub most: u32,
+    /// All must be a multiple of it.
+    pub step: u32,
+}
+
+impl Range {
+    /// `0..15`, `32../32`
+    fn parse(text: &str) -> Option<Range> {
+        let (text, step) = text.split_once('/').unwrap_or((text, "1"));
+        let (least, most) = text.split_once("..")?;
+        let most = if most.is_empty() { u32::MAX } else { most.parse().ok()? };
+        Some(Range { least: least.parse().ok()?, most, step: step.parse().ok()? })
+    }
+
+    /// Whether the number is one of them.
+    pub fn contains(&self, n: u32) -> bool {
+        (self.least..=self.most).contains(&n) && n.is_multiple_of(self.step)
+    }
+}
+
 /// A place for one operand.
 #[derive(Clone, Debug)]
 pub struct OperandSlot {
@@ -110,6 +136,8 @@ pub struct OperandSlot {
     pub immediate: bool,
     /// Nothing but an immediate may stand there.
     pub constant: bool,
+    /// Which immediates may stand there.
+    pub range: Option<Range>,
     /// `{-}`: may be negated.
     pub neg: bool,
     /// `{!}`: may be complemented.
@@ -270,6 +298,13 @@ fn parse_operand(
         name = &name[..i];
     }
     let dest = first && !address && matches!(name, "d" | "f" | "p" | "q");
+    let (ty, range) = match ty.split_once('<') {
+        Some((ty, range)) => {
+            let read = Range::parse(range.trim_end_matches('>'));
+            (ty, Some(read.unwrap_or_else(|| panic!("no range `{range}` in `{syntax}`"))))
+        }
+        None => (ty, None),
+    };
     let immediate = !ty.ends_with('!') && !dest;
     let sink = ty.ends_with('?');
     let constant = ty.ends_with('#');
@@ -302,6 +337,7 @@ fn parse_operand(
         class,
         immediate,
         constant,
+        range,
         neg,
         not,
         selector,

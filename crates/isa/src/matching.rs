@@ -202,6 +202,20 @@ pub enum Misfit {
     Rule(String),
 }
 
+/// Modifiers that ptxas lets pass twice.
+const REPEATABLE: &[&str] = &[".sat", ".relu", ".NaN", ".uni", ".sync", ".cc"];
+
+/// A rule: those of these modifiers that are there are part of the opcode (`mul.lo`, `cvta.to`), so they stand first and in this order.
+pub(crate) fn stand_first(instr: &Instr<'_>, parts: &[&str]) -> Result<(), String> {
+    let present = parts.iter().filter(|p| instr.mods.contains(p));
+    match present.zip(instr.mods).find(|(part, m)| part != m) {
+        None => Ok(()),
+        Some((part, _)) => {
+            Err(format!("`{part}` is part of the opcode and stands right behind `{}`", instr.opcode))
+        }
+    }
+}
+
 /// Finds the form of an instruction. On failure: the nearest form and everything that keeps the instruction from it.
 pub fn resolve(instr: &Instr<'_>, env: Env) -> Result<Match, (Option<&'static Parsed>, Vec<Misfit>)> {
     let Some((entry, opcode)) = crate::find(instr.opcode) else {
@@ -254,7 +268,7 @@ fn try_form(
             }
         } else if (0..first).any(|s| free(&s)) {
             blame(10, Misfit::NotHere { index: i });
-        } else if matches!(*m, ".sat" | ".relu") && mods.iter().flatten().any(|x| x == m) {
+        } else if REPEATABLE.contains(m) && mods.iter().flatten().any(|x| x == m) {
             repeated = Some(i);
         } else if (0..mods.len()).any(|s| takes(s).is_some()) {
             blame(8, Misfit::Repeated { index: i });
@@ -372,6 +386,9 @@ fn fits(
     if op.neg && !slot.neg {
         return Err("cannot be negated here".into());
     }
+    if op.neg && op.kind == OperandKind::Reg(Ty::F16x2) {
+        return Err("cannot be negated: its type is .f16x2".into());
+    }
     if op.not && !slot.not {
         return Err("cannot be complemented here".into());
     }
@@ -425,16 +442,12 @@ fn fits(
                     if slot.dest && es.iter().all(|e| e.kind == OperandKind::Sink) {
                         return Err("must have at least one register".into());
                     }
-                    let mut widths = es.iter().filter_map(|e| match e.kind {
-                        OperandKind::Reg(r) => Some(r.bits()),
-                        _ => None,
-                    });
-                    let first = widths.next();
-                    if widths.any(|w| Some(w) != first) {
-                        return Err("must have elements that are all equally wide".into());
-                    }
-                    es.iter().try_for_each(|e| match e.kind {
-                        OperandKind::Sink if slot.dest => Ok(()),
+                    let bits = go_together(es)?;
+                    es.iter().try_for_each(|e| match (&e.kind, ty(i)) {
+                        (OperandKind::Sink, _) if slot.dest => Ok(()),
+                        // One element declared as bits makes bits of all; integers take floats of their size.
+                        (OperandKind::Reg(r), Some(t)) if bits && r.bits() >= t.bits() => Ok(()),
+                        (OperandKind::Reg(r), Some(t)) if integer(*r) && r.bits() == t.bits() => Ok(()),
                         _ => at_least(ty(i), e, slot.immediate),
                     })
                 }
@@ -453,13 +466,15 @@ fn fits(
         OperandKind::Reg(reg) => {
             let ok = match slot.class {
                 Class::Video32 => matches!(reg, Ty::B32 | Ty::U32 | Ty::S32 | Ty::F16x2),
-                _ => want.accepts(*reg),
+                Class::Is(_) => want.accepts(*reg),
+                _ => want.accepts(*reg) || want.bits() == 32 && takes_halves(want, *reg),
             };
             if ok { Ok(()) } else { Err(format!("has type {reg}, but {want} is wanted")) }
         }
         OperandKind::Int | OperandKind::Float(_) if slot.immediate && op.selector.is_some() => {
             Err("is a constant and takes no selector".into())
         }
+        OperandKind::Float(_) if slot.class == Class::Video32 => Err("cannot be a float".into()),
         OperandKind::Int | OperandKind::Float(_) if slot.immediate => constant(want, &op.kind),
         OperandKind::Int | OperandKind::Float(_) => Err("must be a register, not a constant".into()),
         OperandKind::Sink if slot.sink => Ok(()),
@@ -476,10 +491,40 @@ fn fits(
     }
 }
 
+fn integer(ty: Ty) -> bool {
+    matches!(ty.kind(), Kind::Unsigned | Kind::Signed)
+}
+
+/// Whether the registers in a vector go together, which is an error otherwise, and whether one of them is declared as bits.
+pub(crate) fn go_together(elements: &[Operand<'_>]) -> Result<bool, String> {
+    let types: Vec<Ty> = elements
+        .iter()
+        .filter_map(|e| match e.kind {
+            OperandKind::Reg(r) => Some(r),
+            _ => None,
+        })
+        .collect();
+    let bits = |t: &Ty| t.kind() == Kind::Bits;
+    if types.windows(2).any(|w| w[0].bits() != w[1].bits()) {
+        return Err("must have elements that are all equally wide".into());
+    }
+    let declared: Vec<&Ty> = types.iter().filter(|t| !bits(t)).collect();
+    if declared.windows(2).any(|w| w[0] != w[1] && !(integer(*w[0]) && integer(*w[1]))) {
+        return Err("must have elements that are all integers or all of one float type".into());
+    }
+    Ok(types.iter().any(bits))
+}
+
+/// What ptxas takes beyond the manual's rule where a place has the type of the instruction: two halves in one register are an integer too.
+fn takes_halves(want: Ty, reg: Ty) -> bool {
+    reg == Ty::F16x2 && want.bits() <= 32 && integer(want)
+}
+
 /// The relaxed rule of `ld`, `st` and `cvt`: a register at least as wide; wider floats only as bits.
 fn at_least(want: Option<Ty>, op: &Operand<'_>, immediate: bool) -> Result<(), String> {
     let Some(want) = want else { return Ok(()) };
     match &op.kind {
+        OperandKind::Reg(reg) if takes_halves(want, *reg) => Ok(()),
         OperandKind::Reg(reg) if *reg != Ty::Pred && reg.bits() >= want.bits() => {
             // Floats are never widened or narrowed on the way: a float type goes with its own size, or with bits.
             let float = want.is_float() || reg.is_float();

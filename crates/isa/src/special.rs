@@ -35,6 +35,12 @@ enum Source {
 }
 
 impl SpecialRegister {
+    /// Whether `mov` reads the lower half of it too: the first PTX versions had 16-bit thread indices and a 32-bit grid number.
+    pub fn has_halves(&self) -> bool {
+        let stem = self.name.split('.').next();
+        matches!(stem, Some("%tid" | "%ntid" | "%ctaid" | "%nctaid" | "%gridid"))
+    }
+
     /// Reads it: bits in the width of its type.
     pub fn read(&self, b: &mut Builder) -> Value {
         match self.source {

@@ -85,12 +85,26 @@ impl Ptxas {
 
     /// The verdict on one sample in a module of its own.
     pub fn judge_alone(&self, sample: &Sample) -> Result<Verdict> {
-        let (passed, messages) = self.run(&sample.module(), &sample.target)?;
+        let (passed, messages) = self.run(&sample.module(), &architecture(&sample.target))?;
         if passed {
             return Ok(Ok(()));
         }
-        let first = messages.first().map_or("failed without a word", |m| m.text.as_str());
-        Ok(Err(first.to_string()))
+        match messages.first() {
+            Some(first) if !first.text.contains("Internal compiler error") => Ok(Err(first.text.clone())),
+            // It crashed making code; what it thinks of the text can still be had.
+            _ => {
+                let virtual_target = architecture(&sample.target).replace("sm_", "compute_");
+                let (passed, messages) = self.run(&sample.module(), &virtual_target)?;
+                let first = messages.first().map_or("failed without a word", |m| m.text.as_str());
+                Ok(if passed { Ok(()) } else { Err(first.to_string()) })
+            }
+        }
+    }
+
+    /// The verdict on what stands before the kernels.
+    fn head(&self, sample: &Sample) -> Result<Verdict> {
+        let empty = Sample { registers: vec![], guard: String::new(), operands: vec![], ..sample.clone() };
+        self.judge_alone(&Sample { head: vec!["ret".into()], ..empty })
     }
 
     /// Runs what is left of a batch until nothing in it is wrong: some errors are only looked for where there are no others.
@@ -102,7 +116,8 @@ impl Ptxas {
             let first_line = prologue.lines().count() + 1;
             let kernels: Vec<String> =
                 left.iter().enumerate().map(|(k, i)| samples[*i].kernel(&format!("k{k}"))).collect();
-            let (passed, messages) = self.run(&(prologue + &kernels.concat()), &first.target)?;
+            let (passed, messages) =
+                self.run(&(prologue + &kernels.concat()), &architecture(&first.target))?;
             if passed {
                 out.extend(left.drain(..).map(|i| (i, Ok(()))));
                 continue;
@@ -111,8 +126,12 @@ impl Ptxas {
                 out.push((left[0], self.judge_alone(&samples[left[0]])?));
                 break;
             }
-            if let Some(m) = messages.iter().find(|m| m.line.is_some_and(|l| l < first_line)) {
-                out.extend(left.drain(..).map(|i| (i, Err(m.text.clone()))));
+            // What is wrong with the head is wrong with all. But ptxas also gives such lines for code of its own that it expands.
+            let in_head = |m: &Message| m.line.is_some_and(|l| l < first_line);
+            if messages.iter().any(in_head)
+                && let Err(why) = self.head(first)?
+            {
+                out.extend(left.drain(..).map(|i| (i, Err(why.clone()))));
                 continue;
             }
             let mut wrong: BTreeMap<usize, &Message> = BTreeMap::new();
@@ -138,12 +157,12 @@ impl Ptxas {
         Ok(out)
     }
 
-    fn run(&self, module: &str, target: &str) -> Result<(bool, Vec<Message>)> {
+    fn run(&self, module: &str, architecture: &str) -> Result<(bool, Vec<Message>)> {
         let run = self.runs.fetch_add(1, Ordering::Relaxed);
         let input = self.folder.join(format!("{}-{run}.ptx", std::process::id()));
         std::fs::write(&input, module).map_err(|e| format!("{}: {e}", input.display()))?;
         let out = Command::new(&self.program)
-            .args(["-O0", "-w", "-arch", &architecture(target), "-o"])
+            .args(["-O0", "-w", "-arch", architecture, "-o"])
             .arg(self.folder.join(format!("{}-{run}.cubin", std::process::id())))
             .arg(&input)
             .output()

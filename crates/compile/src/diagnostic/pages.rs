@@ -366,12 +366,12 @@ impl Code {
                 Body("fma.rn.oob.relu.f16 %h1, %h2, %h3, %h4;"),
             ),
             RepeatedModifier => page(
-                "The second `.sat` or `.relu` has no effect. ptxas accepts it too.",
+                "The second `.sat`, `.relu`, `.NaN`, `.uni`, `.sync` or `.cc` has no effect. ptxas accepts it too.",
                 Body("vadd.u32.u32.u32.sat.sat %r1, %r2, %r3;"),
                 Body("vadd.u32.u32.u32.sat %r1, %r2, %r3;"),
             ),
             NarrowAddress => page(
-                "A 32-bit register as an address of global memory is zero-extended. ptxas refuses it on newer targets.",
+                "An address in a register that is too narrow is zero-extended. ptxas 13 refuses 32 bits for global memory.",
                 Body("ld.global.u32 %r1, [%r2];"),
                 Body("ld.global.u32 %r1, [%rd2];"),
             ),

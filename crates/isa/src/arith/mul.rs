@@ -4,6 +4,7 @@
 
 use super::{integer_type, integers};
 use crate::float::arith as float;
+use crate::matching::stand_first;
 use crate::{Cx, Form, Room, Ty, since};
 use hostwarp_ir::{IntBin, Value};
 
@@ -12,6 +13,8 @@ const WIDE: &[(&str, &str)] = &[(".type", ".u16 .u32 .s16 .s32")];
 /// Extended precision: 64 bits since PTX 4.3.
 const CARRY: &[(&str, &str)] = &[(".mode", ".lo .hi"), (".type", ".u32 .s32 .u64 .s64")];
 const SATURATED: &[(&str, &str)] = &[(".mode", ".hi"), (".type", ".s32")];
+
+const MODES: &[&str] = &[".lo", ".hi", ".wide"];
 
 /// `mul`
 pub const MUL: Room = Room {
@@ -29,7 +32,7 @@ pub const MUL: Room = Room {
         float::MUL_BF16,
         float::MUL_F32X2,
     ],
-    rule: None,
+    rule: Some(|_, instr| stand_first(instr, MODES)),
     meaning: |cx| {
         let Some(ty) = integer_type(cx) else { return float::mul(cx) };
         let d = product(cx, ty);
@@ -54,7 +57,7 @@ pub const MAD: Room = Room {
         float::MAD_F32,
         float::MAD_F64,
     ],
-    rule: None,
+    rule: Some(|_, instr| stand_first(instr, MODES)),
     meaning: |cx| {
         let Some(ty) = integer_type(cx) else { return float::mad(cx) };
         if cx.has(".cc") {

@@ -4,7 +4,7 @@
 
 mod ops;
 
-use crate::{Form, Instr, Match, Room, Since, since};
+use crate::{Form, Instr, Match, OperandKind, Room, Since, since};
 use hostwarp_ir::Space;
 
 /// The rooms of this family.
@@ -32,27 +32,37 @@ macro_rules! sets {
     };
 }
 
-const NEEDS: &[(&str, Since)] = &[
-    (".relaxed", since(60, 70)),
-    (".acquire", since(60, 70)),
-    (".release", since(60, 70)),
-    (".acq_rel", since(60, 70)),
-    (".cta", since(50, 60)),
-    (".gpu", since(50, 60)),
-    (".sys", since(50, 60)),
-    (".cluster", since(78, 90)),
-    (".shared::cta", since(78, 30)),
-    (".shared::cluster", since(78, 90)),
-    (".L2::cache_hint", since(74, 80)),
-    (".f32", since(20, 20)),
-    (".f64", since(50, 60)),
-    (".s64", since(50, 32)),
-    (".b16", since(63, 70)),
-    (".f16", since(63, 70)),
-    (".f16x2", since(62, 60)),
-    (".bf16", since(78, 90)),
-    (".bf16x2", since(78, 90)),
-];
+/// Since when modifiers exist, and more for some operations.
+macro_rules! needs {
+    ($($more:tt)*) => {
+        &[
+            (".relaxed", since(60, 70)),
+            (".acquire", since(60, 70)),
+            (".release", since(60, 70)),
+            (".acq_rel", since(60, 70)),
+            (".cta", since(50, 60)),
+            (".gpu", since(50, 60)),
+            (".sys", since(50, 60)),
+            (".cluster", since(78, 90)),
+            (".shared::cta", since(78, 30)),
+            (".shared::cluster", since(78, 90)),
+            (".L2::cache_hint", since(74, 80)),
+            (".f32", since(20, 20)),
+            (".f64", since(50, 60)),
+            (".s64", since(31, 32)),
+            (".b16", since(63, 70)),
+            (".f16", since(63, 70)),
+            (".f16x2", since(62, 60)),
+            (".bf16", since(78, 90)),
+            (".bf16x2", since(78, 90)),
+            $($more)*
+        ]
+    };
+}
+
+const NEEDS: &[(&str, Since)] = needs!();
+/// In 64 bits, `.and .or .xor .min .max` came later.
+const LATER: &[(&str, Since)] = needs!((".b64", since(10, 32)), (".u64", since(10, 32)));
 
 const FLUSH: &str = "`.add.f32` flushes subnormal operands and results to zero in global memory and keeps them in shared memory; with a generic address the \
                      address decides.";
@@ -69,25 +79,31 @@ pub const ATOM: Room = Room {
     section: "9.7.13.5",
     forms: &[
         Form::new(
-            "atom{.sem}{.scope}{.space}.op{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type{, cache-policy:b64}",
+            "atom{.sem}{.scope}{.space}.op{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type{, cache-policy:u64}",
             sets!(SEM, ".add", ".u32 .s32 .u64 .f32 .f64"),
             since(11, 11),
         )
         .needs(NEEDS),
         Form::new(
-            "atom{.sem}{.scope}{.space}.op{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type{, cache-policy:b64}",
-            sets!(SEM, ".and .or .xor .exch", ".b32 .b64"),
+            "atom{.sem}{.scope}{.space}.op{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type{, cache-policy:u64}",
+            sets!(SEM, ".and .or .xor", ".b32 .b64"),
+            since(11, 11),
+        )
+        .needs(LATER),
+        Form::new(
+            "atom{.sem}{.scope}{.space}.op{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type{, cache-policy:u64}",
+            sets!(SEM, ".exch", ".b32 .b64"),
             since(11, 11),
         )
         .needs(NEEDS),
         Form::new(
-            "atom{.sem}{.scope}{.space}.op{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type{, cache-policy:b64}",
+            "atom{.sem}{.scope}{.space}.op{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type{, cache-policy:u64}",
             sets!(SEM, ".min .max", ".u32 .s32 .u64 .s64"),
             since(11, 11),
         )
-        .needs(NEEDS),
+        .needs(LATER),
         Form::new(
-            "atom{.sem}{.scope}{.space}.op{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type{, cache-policy:b64}",
+            "atom{.sem}{.scope}{.space}.op{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type{, cache-policy:u64}",
             sets!(SEM, ".inc .dec", ".u32"),
             since(11, 11),
         )
@@ -99,13 +115,13 @@ pub const ATOM: Room = Room {
         )
         .needs(NEEDS),
         Form::new(
-            "atom{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type!{, cache-policy:b64}",
+            "atom{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type!{, cache-policy:u64}",
             sets!(SEM, ".add", ".f16 .f16x2 .bf16 .bf16x2"),
             since(62, 60),
         )
         .needs(NEEDS),
         Form::new(
-            "atom{.sem}{.scope}{.space}.op{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type!{, cache-policy:b64}",
+            "atom{.sem}{.scope}{.space}.op{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type!{, cache-policy:u64}",
             sets!(SEM, ".exch", ".b128"),
             since(83, 90),
         ),
@@ -115,12 +131,12 @@ pub const ATOM: Room = Room {
             since(83, 90),
         ),
         Form::new(
-            "atom{.sem}{.scope}{.space}.op{.level::cache_hint}.vec.type  d:vec.type, [a]:b64, b:vec.type{, cache-policy:b64}",
+            "atom{.sem}{.scope}{.space}.op{.level::cache_hint}.vec.type  d:vec.type, [a]:b64, b:vec.type{, cache-policy:u64}",
             sets!(SEM, ".add", ".f32"),
             since(81, 90),
         ),
         Form::new(
-            "atom{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.vec.type  d:vec.type, [a]:b64, b:vec.type{, cache-policy:b64}",
+            "atom{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.vec.type  d:vec.type, [a]:b64, b:vec.type{, cache-policy:u64}",
             sets!(SEM, ".add .min .max", ".f16 .f16x2 .bf16 .bf16x2"),
             since(81, 90),
         ),
@@ -138,42 +154,42 @@ pub const RED: Room = Room {
     section: "9.7.13.6",
     forms: &[
         Form::new(
-            "red{.sem}{.scope}{.space}.op{.level::cache_hint}.type  [a]:b64, b:.type{, cache-policy:b64}",
+            "red{.sem}{.scope}{.space}.op{.level::cache_hint}.type  [a]:b64, b:.type{, cache-policy:u64}",
             sets!(RED_SEM, ".add", ".u32 .s32 .u64 .f32 .f64"),
             since(12, 11),
         )
         .needs(NEEDS),
         Form::new(
-            "red{.sem}{.scope}{.space}.op{.level::cache_hint}.type  [a]:b64, b:.type{, cache-policy:b64}",
+            "red{.sem}{.scope}{.space}.op{.level::cache_hint}.type  [a]:b64, b:.type{, cache-policy:u64}",
             sets!(RED_SEM, ".and .or .xor", ".b32 .b64"),
             since(12, 11),
         )
-        .needs(NEEDS),
+        .needs(LATER),
         Form::new(
-            "red{.sem}{.scope}{.space}.op{.level::cache_hint}.type  [a]:b64, b:.type{, cache-policy:b64}",
+            "red{.sem}{.scope}{.space}.op{.level::cache_hint}.type  [a]:b64, b:.type{, cache-policy:u64}",
             sets!(RED_SEM, ".min .max", ".u32 .s32 .u64 .s64"),
             since(12, 11),
         )
-        .needs(NEEDS),
+        .needs(LATER),
         Form::new(
-            "red{.sem}{.scope}{.space}.op{.level::cache_hint}.type  [a]:b64, b:.type{, cache-policy:b64}",
+            "red{.sem}{.scope}{.space}.op{.level::cache_hint}.type  [a]:b64, b:.type{, cache-policy:u64}",
             sets!(RED_SEM, ".inc .dec", ".u32"),
             since(12, 11),
         )
         .needs(NEEDS),
         Form::new(
-            "red{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.type  [a]:b64, b:.type!{, cache-policy:b64}",
+            "red{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.type  [a]:b64, b:.type!{, cache-policy:u64}",
             sets!(RED_SEM, ".add", ".f16 .f16x2 .bf16 .bf16x2"),
             since(62, 60),
         )
         .needs(NEEDS),
         Form::new(
-            "red{.sem}{.scope}{.space}.op{.level::cache_hint}.vec.type  [a]:b64, b:vec.type{, cache-policy:b64}",
+            "red{.sem}{.scope}{.space}.op{.level::cache_hint}.vec.type  [a]:b64, b:vec.type{, cache-policy:u64}",
             sets!(RED_SEM, ".add", ".f32"),
             since(81, 90),
         ),
         Form::new(
-            "red{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.vec.type  [a]:b64, b:vec.type{, cache-policy:b64}",
+            "red{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.vec.type  [a]:b64, b:vec.type{, cache-policy:u64}",
             sets!(RED_SEM, ".add .min .max", ".f16 .f16x2 .bf16 .bf16x2"),
             since(81, 90),
         ),
@@ -183,7 +199,7 @@ pub const RED: Room = Room {
     notes: &[FLUSH, HALVES],
 };
 
-fn rule(m: &Match, _: &Instr<'_>) -> Result<(), String> {
+fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     let policy = m.slot("cache-policy").is_some_and(|s| m.operands[s].is_some());
     let space = m.space();
     if m.has(HINT) != policy {
@@ -193,6 +209,19 @@ fn rule(m: &Match, _: &Instr<'_>) -> Result<(), String> {
         return Err("`.L2::cache_hint` does not go with `.shared`".into());
     }
     let count = m.get(".vec").and_then(|v| v[2..].parse::<u32>().ok()).unwrap_or(1);
+    let ty = m.ty(".type");
+    let elements = instr.operands.iter().filter_map(|o| match &o.kind {
+        OperandKind::Vector(es) => Some(es),
+        _ => None,
+    });
+    for e in elements.flatten() {
+        // Elsewhere elements may be wider than the type.
+        if let (OperandKind::Reg(reg), Some(ty)) = (&e.kind, ty)
+            && reg.bits() != ty.bits()
+        {
+            return Err(format!("the elements must be as wide as {ty}"));
+        }
+    }
     if count > 1 && space == Space::Shared {
         return Err("vectors are only for global memory".into());
     }

@@ -2,6 +2,7 @@
 //!
 //! Since PTX 2.0, sm_20; `.param` since PTX 7.7, sm_70.
 
+use crate::matching::stand_first;
 use crate::{Form, Kind, OperandKind, Room, Since, since};
 use hostwarp_ir::{IntBin, Space, Type};
 
@@ -29,6 +30,10 @@ pub const ROOM: Room = Room {
         Form::new("cvta.to.space.size  p:.size, a:any.size", SETS, since(20, 20)).needs(NEEDS),
     ],
     rule: Some(|m, instr| {
+        stand_first(instr, &[".to"])?;
+        if instr.operands.iter().any(|o| o.selector.is_some()) {
+            return Err("a register takes no selector here".into());
+        }
         let Some(size) = m.ty(".size") else { return Ok(()) };
         match instr.operands.get(1).map(|a| &a.kind) {
             Some(OperandKind::Reg(reg)) if size.accepts(*reg) && reg.kind() != Kind::Float => Ok(()),

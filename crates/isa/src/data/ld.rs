@@ -57,6 +57,9 @@ const NEEDS: &[(&str, Since)] = &[
     (".shared::cluster", since(78, 90)),
     (".param::entry", since(83, 10)),
     (".param::func", since(83, 10)),
+    (".L2::64B", since(74, 75)),
+    (".L2::128B", since(74, 75)),
+    (".L2::256B", since(74, 80)),
     (".ca", since(20, 20)),
     (".cg", since(20, 20)),
     (".cs", since(20, 20)),
@@ -85,7 +88,7 @@ pub const ROOM: Room = Room {
         )
         .needs(NEEDS),
         Form::new(
-            "ld{.weak}{.ss}{.cop}{.level1::eviction_priority}.level::cache_hint{.level::prefetch_size}{.vec}.type  d:vec.type, [a]:b64, cache-policy:b64",
+            "ld{.weak}{.ss}{.cop}{.level1::eviction_priority}.level::cache_hint{.level::prefetch_size}{.vec}.type  d:vec.type, [a]:b64, cache-policy:u64",
             HINTED,
             since(74, 80),
         )
@@ -99,7 +102,7 @@ pub const ROOM: Room = Room {
         )
         .needs(NEEDS),
         Form::new(
-            "ld.sem.scope{.ss}{.level1::eviction_priority}.level::cache_hint{.level::prefetch_size}{.vec}.type  d:vec.type, [a]:b64, cache-policy:b64",
+            "ld.sem.scope{.ss}{.level1::eviction_priority}.level::cache_hint{.level::prefetch_size}{.vec}.type  d:vec.type, [a]:b64, cache-policy:u64",
             HINTED,
             since(74, 80),
         )
@@ -113,7 +116,7 @@ pub const ROOM: Room = Room {
         )
         .needs(NEEDS),
         Form::new(
-            "ld.global{.cop}.nc{.level1::eviction_priority}.level::cache_hint{.level::prefetch_size}{.vec}.type  d:vec.type, [a]:b64, cache-policy:b64",
+            "ld.global{.cop}.nc{.level1::eviction_priority}.level::cache_hint{.level::prefetch_size}{.vec}.type  d:vec.type, [a]:b64, cache-policy:u64",
             CONSTANT,
             since(74, 80),
         )

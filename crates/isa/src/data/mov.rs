@@ -2,6 +2,7 @@
 //!
 //! Since PTX 1.0; `.b128` since PTX 8.3, sm_70.
 
+use crate::matching::go_together;
 use crate::{Cx, Form, Instr, Kind, Match, Operand, OperandKind, Outcome, Room, Ty, since};
 use hostwarp_ir::{Elem, Type, Value};
 
@@ -28,19 +29,27 @@ pub const ROOM: Room = Room {
     meaning,
     notes: &[
         "`mov.pred` also takes a complemented predicate and the constants 0 and 1; the manual's syntax shows neither.",
-        "Special registers may be read in half their width, as in the first PTX versions; ptxas allows it for `%tid %ntid %ctaid %nctaid %gridid` only.",
+        "Special registers may be read in half their width, as in the first PTX versions; `%tid %ntid %ctaid %nctaid %gridid` only.",
     ],
 };
 
 fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     let Some(ty) = m.ty(".type") else { return Ok(()) };
     let [d, a] = instr.operands else { return Ok(()) };
+    if d.selector.is_some() || a.selector.is_some() {
+        return Err("a register takes no selector here".into());
+    }
     if let Some(vec) = m.get(".vec") {
         if vec == ".v4" && ty.bits() > 32 {
             return Err("at most 128 bits can be moved at once".into());
         }
         return [d, a].into_iter().try_for_each(|side| match &side.kind {
-            OperandKind::Vector(es) => es.iter().try_for_each(|e| register(ty, e)),
+            OperandKind::Vector(es) => es.iter().try_for_each(|e| match e.kind {
+                OperandKind::Reg(reg) if reg.bits() != ty.bits() => {
+                    Err(format!("a register of type {reg} does not go with {ty}"))
+                }
+                _ => Ok(()),
+            }),
             _ => Ok(()),
         });
     }
@@ -82,7 +91,9 @@ fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
 /// A register that holds a value of this type; constants are fine as vector elements.
 fn register(ty: Ty, op: &Operand<'_>) -> Result<(), String> {
     match op.kind {
-        OperandKind::Reg(reg) if !ty.accepts(reg) => {
+        OperandKind::Reg(reg)
+            if !(ty.accepts(reg) || reg == Ty::F16x2 && ty.bits() == 32 && !ty.is_float()) =>
+        {
             Err(format!("a register of type {reg} does not go with {ty}"))
         }
         _ => Ok(()),
@@ -97,6 +108,7 @@ fn elements(ty: Ty, es: &[Operand<'_>], dest: bool) -> Result<(), String> {
     if !matches!(es.len(), 1 | 2 | 4) {
         return Err(format!("a vector has 2 or 4 elements, not {}", es.len()));
     }
+    go_together(es).map_err(|why| format!("a vector {why}"))?;
     es.iter().try_for_each(|e| match e.kind {
         OperandKind::Reg(Ty::Pred) => Err("a predicate is no element of a vector".to_string()),
         OperandKind::Reg(reg) if reg.bits() * es.len() as u32 == ty.bits() => Ok(()),

@@ -66,7 +66,7 @@ pub const ROOM: Room = Room {
         )
         .needs(NEEDS),
         Form::new(
-            "st{.weak}{.ss}{.cop}{.level1::eviction_priority}.level::cache_hint{.vec}.type  [a]:b64, b:vec.type, cache-policy:b64",
+            "st{.weak}{.ss}{.cop}{.level1::eviction_priority}.level::cache_hint{.vec}.type  [a]:b64, b:vec.type, cache-policy:u64",
             HINTED,
             since(74, 80),
         )
@@ -78,7 +78,7 @@ pub const ROOM: Room = Room {
         )
         .needs(NEEDS),
         Form::new(
-            "st.sem.scope{.ss}{.level1::eviction_priority}.level::cache_hint{.vec}.type  [a]:b64, b:vec.type, cache-policy:b64",
+            "st.sem.scope{.ss}{.level1::eviction_priority}.level::cache_hint{.vec}.type  [a]:b64, b:vec.type, cache-policy:u64",
             HINTED,
             since(74, 80),
         )

@@ -118,10 +118,10 @@ pub const SET: Room = Room {
           The second operation and merging are as in `vadd`.",
     section: "9.7.18.1.4",
     forms: &[
-        Form::new("vset.atype.btype.cmp  d:x32, a{.asel}:x32, b{.bsel}:x32", SETS, since(20, 20)),
-        Form::new("vset.atype.btype.cmp.op2  d:x32, a{.asel}:x32, b{.bsel}:x32, c:x32", SETS, since(20, 20)),
-        Form::new("vset.atype.btype.cmp  d.dsel:x32, a{.asel}:x32, b{.bsel}:x32, c:x32", SETS, since(20, 20)),
-        Form::new("vset.atype.btype.cmp  d:x32, a{.asel}:x32, b{.bsel}:x32, c:x32", SETS, since(20, 20))
+        Form::new("vset.atype.btype.cmp  d:u32, a{.asel}:x32, b{.bsel}:x32", SETS, since(20, 20)),
+        Form::new("vset.atype.btype.cmp.op2  d:u32, a{.asel}:x32, b{.bsel}:x32, c:u32", SETS, since(20, 20)),
+        Form::new("vset.atype.btype.cmp  d.dsel:u32, a{.asel}:x32, b{.bsel}:x32, c:u32", SETS, since(20, 20)),
+        Form::new("vset.atype.btype.cmp  d:u32, a{.asel}:x32, b{.bsel}:x32, c:u32", SETS, since(20, 20))
             .undocumented(),
     ],
     rule: None,

@@ -93,12 +93,12 @@ pub const SET4: Room = Room {
     section: "9.7.18.2.4",
     forms: &[
         Form::new(
-            "vset4.atype.btype.cmp  d{.mask}:x32, a{.asel}:x32!, b{.bsel}:x32!, c:x32!",
+            "vset4.atype.btype.cmp  d{.mask}:u32, a{.asel}:x32!, b{.bsel}:x32!, c:u32!",
             SETS4,
             since(30, 30),
         ),
         Form::new(
-            "vset4.atype.btype.cmp.add  d{.mask}:x32, a{.asel}:x32!, b{.bsel}:x32!, c:x32!",
+            "vset4.atype.btype.cmp.add  d{.mask}:u32, a{.asel}:x32!, b{.bsel}:x32!, c:u32!",
             SETS4,
             since(30, 30),
         ),
@@ -116,12 +116,12 @@ pub const SET2: Room = Room {
     section: "9.7.18.2.2",
     forms: &[
         Form::new(
-            "vset2.atype.btype.cmp  d{.mask}:x32, a{.asel}:x32!, b{.bsel}:x32!, c:x32!",
+            "vset2.atype.btype.cmp  d{.mask}:u32, a{.asel}:x32!, b{.bsel}:x32!, c:u32!",
             SETS2,
             since(30, 30),
         ),
         Form::new(
-            "vset2.atype.btype.cmp.add  d{.mask}:x32, a{.asel}:x32!, b{.bsel}:x32!, c:x32!",
+            "vset2.atype.btype.cmp.add  d{.mask}:u32, a{.asel}:x32!, b{.bsel}:x32!, c:u32!",
             SETS2,
             since(30, 30),
         ),

@@ -17,7 +17,7 @@ pub const ROOM: Room = Room {
           itself, and `p` is false there.",
     section: "9.7.9.6",
     forms: &[Form::new(
-        "shfl.sync.mode.b32  d:b32{|p:pred?}, a:b32, b:b32, c:b32, membermask:b32",
+        "shfl.sync.mode.b32  d:b32{|p:pred?}, a:b32, b:b32, c:b32, membermask:u32",
         SETS,
         since(60, 30),
     )],
