@@ -271,8 +271,11 @@ pub fn large(instructions: usize, n: usize, threads: usize) -> Case {
     }
 }
 
+/// Makes a case.
+type Make = Box<dyn Fn() -> Case>;
+
 /// All cases, each made when its turn comes: together they would take gigabytes.
-pub fn all(threads: usize) -> Vec<(&'static str, Box<dyn Fn() -> Case>)> {
+pub fn all(threads: usize) -> Vec<(&'static str, Make)> {
     vec![
         ("saxpy", Box::new(move || saxpy(32 * M, threads))),
         ("saxpy_l2", Box::new(saxpy_l2)),

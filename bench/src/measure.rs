@@ -66,6 +66,7 @@ pub fn measure(case: &Case, contestants: &mut [Box<dyn Contestant>], effort: f64
     let once: f64 = warm.iter().flatten().map(|t| t.max(&LEAST).as_secs_f64()).sum();
     let rounds = ((CASE.as_secs_f64() * effort / once) as usize).clamp(*ROUNDS.start(), *ROUNDS.end());
     let mut times = vec![vec![f64::NAN; rounds]; contestants.len()];
+    #[allow(clippy::needless_range_loop)] // `times` is indexed by contestant first
     for round in 0..rounds {
         for turn in 0..contestants.len() {
             // Everybody comes after everybody else in turn.
