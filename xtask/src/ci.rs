@@ -3,10 +3,13 @@
 use crate::{Result, cargo, licences, setup};
 use std::time::Instant;
 
+/// A step: its name and the function.
+type Step = (&'static str, fn() -> Result);
+
 /// All steps in order, the quick ones first.
 pub fn all() -> Result {
     let began = Instant::now();
-    let steps: [(&str, fn() -> Result); 6] = [
+    let steps: [Step; 6] = [
         ("setup", setup::install),
         ("fmt", formatting),
         ("licences", licences::check),

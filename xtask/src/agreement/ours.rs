@@ -23,7 +23,7 @@ impl Ours {
 
 /// Compiles the module.
 pub fn verdict(sample: &Sample) -> Ours {
-    let output = compile(&hostwarp_syntax::parse(&sample.module()), &Options::default());
+    let output = compile(&hostwarp_syntax::parse(sample.module()), &Options::default());
     let first = |severity| output.diagnostics.iter().find(|d| d.severity == severity);
     match (first(Severity::Error), first(Severity::Unsupported)) {
         (Some(d), _) => Ours::Wrong(format!("{} {}", d.code, d.message)),
