@@ -9,7 +9,7 @@ type Reason = (fn(&Judged) -> bool, &'static str);
 const REASONS: &[Reason] = &[
     (
         |j| theirs(j, "32-Bit ABI") || theirs(j, "32-Bit compilation"),
-        "A 32-bit address of global memory in a module of 64-bit addresses: accepted here with the warning W0003, as older assemblers did",
+        "A 32-bit address of global memory in a module of 64-bit addresses: accepted here with the warning W0003, zero-extended",
     ),
     (
         |j| taken(j) && j.sample.operands.iter().any(|o| o.contains("%x+1") || o.contains("vg+4")),
@@ -17,19 +17,19 @@ const REASONS: &[Reason] = &[
     ),
     (
         |j| taken(j) && j.sample.operands.iter().any(|o| o.ends_with(".b01")),
-        "The selector `.b01`: ptxas reads it as a malformed number and lets it pass, on instructions without selectors too",
+        "The selector `.b01`: ptxas lets it pass, on instructions without selectors too",
     ),
     (
         |j| theirs(j, "Parsing error near '.b1024'"),
-        "The selector `.b1024`: legal by the manual, and ptxas's lexer stumbles over it",
+        "The selector `.b1024`: legal by the manual, a syntax error to ptxas",
     ),
     (
         |j| taken(j) && old_target(j),
-        "Targets before sm_20: ptxas still reads the names and has given up most of the checks (`.f64` needs sm_13)",
+        "Targets before sm_20: the tables keep to the manual (`.f64` needs sm_13) where ptxas does not look",
     ),
     (
         |j| old_target(j),
-        "Targets before sm_20: no compiler makes code for them, and the tables keep to the manual",
+        "Targets before sm_20: the tables do not have every restriction of these",
     ),
     (
         |j| {
@@ -37,7 +37,7 @@ const REASONS: &[Reason] = &[
                 && head(j, "mov")
                 && j.sample.head.iter().any(|m| m == ".b128" || m == ".v2" || m == ".v4")
         },
-        "`mov` of one constant or address into a vector or 128 bits: ptxas lets it pass; the manual has no such form",
+        "`mov` of a vector or 128 bits with an address, a constant or a predicate in it: ptxas lets it pass; the manual has no such form",
     ),
     (
         |j| taken(j) && head(j, "atom") && j.sample.operands.len() == 4,
@@ -53,7 +53,7 @@ const REASONS: &[Reason] = &[
     ),
     (
         |j| taken(j) && head(j, "bar"),
-        "A constant of more than 32 bits as barrier number or thread count: ptxas looks at other bits of it than the barrier does",
+        "A constant of more than 32 bits as barrier number or thread count: here the low 32 bits count",
     ),
     (
         |j| theirs(j, "::func"),
