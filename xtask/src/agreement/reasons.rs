@@ -27,10 +27,7 @@ const REASONS: &[Reason] = &[
         |j| taken(j) && old_target(j),
         "Targets before sm_20: the tables keep to the manual (`.f64` needs sm_13) where ptxas does not look",
     ),
-    (
-        |j| old_target(j),
-        "Targets before sm_20: the tables do not have every restriction of these",
-    ),
+    (|j| old_target(j), "Targets before sm_20: the tables do not have every restriction of these"),
     (
         |j| {
             taken(j)
