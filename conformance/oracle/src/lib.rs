@@ -18,6 +18,7 @@
 mod compare;
 mod cvt;
 mod edges;
+mod field;
 mod float;
 mod float_ops;
 mod integer;
@@ -53,6 +54,7 @@ enum Meaning {
     Vmad(video::Mad),
     Simd(video_simd::Simd),
     Integer(integer::Integer),
+    Field(field::Field),
     FloatArith(float_ops::FloatArith),
     FloatMinMax(float_ops::FloatMinMax),
     FloatSign(float_ops::FloatSign),
@@ -99,6 +101,7 @@ impl Oracle {
             Meaning::Vmad(form) => vec![form.eval(values).into()],
             Meaning::Simd(form) => vec![form.eval(values).into()],
             Meaning::Integer(form) => vec![form.eval(values)],
+            Meaning::Field(form) => vec![form.eval(values)],
             Meaning::FloatArith(form) => vec![form.eval(values)],
             Meaning::FloatMinMax(form) => vec![form.eval(values)],
             Meaning::FloatSign(form) => vec![form.eval(values)],
@@ -147,6 +150,10 @@ fn parse_meaning(text: &mut Text) -> Result<(Vec<Input>, Meaning), String> {
         | "shl" | "shr" => {
             let form = integer::Integer::parse(text)?;
             (text.int_inputs(&form.widths())?, Meaning::Integer(form))
+        }
+        "bfe" | "bfi" => {
+            let form = field::Field::parse(text)?;
+            (text.int_inputs(&form.widths())?, Meaning::Field(form))
         }
         "setp" => {
             let (form, inputs) = compare::Setp::parse(text)?;

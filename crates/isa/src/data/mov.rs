@@ -79,7 +79,8 @@ fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
         },
         OperandKind::Int => Ok(()),
         OperandKind::Name => match (ty.kind(), ty.bits()) {
-            (Kind::Bits | Kind::Unsigned | Kind::Signed, 32 | 64) => Ok(()),
+            // Cut or extended, as ptxas does it.
+            (Kind::Bits | Kind::Unsigned | Kind::Signed, _) => Ok(()),
             _ => Err(format!("an address does not go with {ty}")),
         },
         OperandKind::Sink => Err("`_` is no source".into()),

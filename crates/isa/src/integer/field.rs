@@ -2,7 +2,7 @@
 //!
 //! `bfe bfi` since PTX 2.0, sm_20; `szext bmsk` since PTX 7.6, sm_70.
 
-use crate::{Cx, Form, Profile, Room, Ty, since};
+use crate::{Cx, Erratum, Form, Room, Ty, since};
 use hostwarp_ir::{IntBin, Value};
 
 const SETS: &[(&str, &str)] = &[
@@ -12,7 +12,16 @@ const SETS: &[(&str, &str)] = &[
     (".mode", ".clamp .wrap"),
 ];
 
-const WIDE: &str = "The manual counts the low 8 bits of position and length for both widths; the 64-bit forms of sm_90 count all 32.";
+/// Where hardware departs.
+pub const ERRATA: &[&Erratum] = &[&WHOLE_PLACES];
+
+const WHOLE_PLACES: Erratum = Erratum {
+    id: "B1",
+    title: "64-bit fields count all bits of position and length",
+    text: "The manual takes the low 8 bits of position and length for both widths. So does hardware for 32 bits; its 64-bit forms take all 32 bits.",
+    opcodes: &["bfe", "bfi"],
+    applies: |s| [".type", ".btype"].iter().any(|t| s.m.ty(t).is_some_and(|t| t.bits() == 64)),
+};
 
 /// `bfe`
 pub const BFE: Room = Room {
@@ -33,7 +42,7 @@ pub const BFE: Room = Room {
         cx.set("d", d);
         Ok(())
     },
-    notes: &[WIDE],
+    notes: &[],
 };
 
 /// `bfi`
@@ -58,7 +67,7 @@ pub const BFI: Room = Room {
         cx.set("f", f);
         Ok(())
     },
-    notes: &[WIDE],
+    notes: &[],
 };
 
 /// `szext`
@@ -101,8 +110,7 @@ pub const BMSK: Room = Room {
 /// A position or length, as wide as what it is used on.
 fn place(cx: &mut Cx<'_>, name: &str, ty: Ty) -> Value {
     let v = cx.src(name);
-    let v =
-        if ty.bits() == 64 && cx.profile == Profile::Sm90 { v } else { cx.b.int_imm(IntBin::And, v, 0xff) };
+    let v = if cx.departs(&WHOLE_PLACES) { v } else { cx.b.int_imm(IntBin::And, v, 0xff) };
     cx.b.zext(v, ty.elem())
 }
 
