@@ -61,11 +61,11 @@ impl Contestant for Hostwarp {
             module.write_symbol(symbol, bytes).map_err(|e| e.to_string())?;
         }
         self.kernel = Some(module.kernel(&case.kernel).map_err(|e| e.to_string())?);
-        if self.engine != Engine::Jit {
+        let mut buffers = self.buffers.borrow_mut();
+        if self.engine != Engine::Jit && !buffers.is_empty() {
             // The first one has loaded the buffers of both.
             return Ok(());
         }
-        let mut buffers = self.buffers.borrow_mut();
         buffers.clear();
         for words in &case.buffers {
             buffers.push(self.device.buffer_from(words).map_err(|e| e.to_string())?);
@@ -257,8 +257,9 @@ impl Contestant for Native {
     }
 
     fn load(&mut self, case: &Case) -> Result {
+        let mut process = self.process.borrow_mut();
         // The first one loads for all.
-        if self.suffix == "256" { self.process.borrow_mut().load(case) } else { Ok(()) }
+        if self.suffix == "256" || process.buffers == 0 { process.load(case) } else { Ok(()) }
     }
 
     fn reset(&mut self, case: &Case) -> Result {

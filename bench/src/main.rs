@@ -37,18 +37,16 @@ fn run() -> Result {
     std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
 
-    let mut contestants: Vec<Box<dyn Contestant>> = vec![];
-    contestants.extend(Hostwarp::both()?.map(|c| Box::new(c) as Box<dyn Contestant>));
-    contestants.extend(Native::all(&dir)?.map(|c| Box::new(c) as Box<dyn Contestant>));
+    match only.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--loop", who, name] => return repeat(who, &dir, &find(name, threads)?),
+        ["--emit", what, name] => return emit(what, &find(name, threads)?),
+        _ => {}
+    }
+    let mut contestants = boxed(Hostwarp::both()?);
+    contestants.extend(boxed(Native::all(&dir)?));
     match Pocl::new(&dir, threads) {
         Ok(pocl) => contestants.push(Box::new(pocl)),
         Err(e) => eprintln!("pocl does not take part: {e}"),
-    }
-
-    match only.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["--loop", who, name] => return repeat(contestants, who, &find(name, threads)?),
-        ["--emit", what, name] => return emit(what, &find(name, threads)?),
-        _ => {}
     }
     let mut results = report::Results { threads, ..Default::default() };
     let device = hostwarp::Device::new().map_err(|e| e.to_string())?;
@@ -95,10 +93,19 @@ fn find(name: &str, threads: usize) -> Result<case::Case> {
     make.map(|(_, make)| make()).ok_or_else(|| format!("there is no case `{name}`"))
 }
 
+fn boxed<const N: usize>(of_a_kind: [impl Contestant + 'static; N]) -> Vec<Box<dyn Contestant>> {
+    of_a_kind.into_iter().map(|c| Box::new(c) as Box<dyn Contestant>).collect()
+}
+
 /// Runs one case for ten seconds.
-fn repeat(contestants: Vec<Box<dyn Contestant>>, who: &str, case: &case::Case) -> Result {
-    let mut of_its_kind = contestants.into_iter().filter(|c| c.name() == who);
-    let mut contestant = of_its_kind.next().ok_or_else(|| format!("there is no contestant `{who}`"))?;
+fn repeat(who: &str, dir: &Path, case: &case::Case) -> Result {
+    let all = match who {
+        "jit" | "interp" => boxed(Hostwarp::both()?),
+        "pocl" => boxed([Pocl::new(dir, case.threads)?]),
+        _ => boxed(Native::all(dir)?),
+    };
+    let mut of_its_name = all.into_iter().filter(|c| c.name() == who);
+    let mut contestant = of_its_name.next().ok_or_else(|| format!("there is no contestant `{who}`"))?;
     contestant.load(case)?;
     contestant.run(case, 1)?;
     let (began, mut times) = (Instant::now(), vec![]);

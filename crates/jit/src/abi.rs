@@ -22,6 +22,10 @@ pub(crate) const BUDGET: u32 = 3;
 /// As [`BUDGET`], but because lanes have gone round a loop many times that may wait for others.
 pub(crate) const WAITS: u32 = 4;
 
+/// All lanes that were started have come to barrier 0, at the end of [`Ctx::from`], and wait for all threads. What they need to go
+/// on is in the frame.
+pub(crate) const AT_BARRIER: u32 = 5;
+
 /// In place of a block to start at: lanes are at several, as [`Ctx::masks`] says.
 pub(crate) const APART: u32 = u32::MAX;
 
@@ -93,6 +97,8 @@ pub(crate) struct Ctx {
     pub(crate) globals_base: u64,
     /// Instructions that may still be run; counted at back-edges.
     pub(crate) fuel: i64,
+    /// The block that lanes wait in, [at a barrier](AT_BARRIER).
+    pub(crate) from: u32,
     /// For each block, the lanes of the group that go on there, when they do [apart](APART).
     pub(crate) masks: *const u64,
     pub(crate) callbacks: Callbacks,

@@ -109,6 +109,7 @@ impl KernelText {
             )
         };
         let KernelText { program, text, sites, .. } = self;
+        let has_barrier = program.func().blocks.iter().any(|b| matches!(b.term, Term::Barrier { .. }));
         Ok(JitKernel {
             program,
             text,
@@ -116,6 +117,7 @@ impl KernelText {
             object,
             entry,
             all_groups,
+            has_barrier,
             tids: RwLock::default(),
             _loaded: loaded,
         })
@@ -136,6 +138,7 @@ pub struct JitKernel {
     object: Object,
     entry: Entry,
     all_groups: AllGroups,
+    has_barrier: bool,
     tids: RwLock<Option<Arc<Tids>>>,
     /// What `entry` points into.
     _loaded: Loaded,
@@ -211,11 +214,11 @@ impl JitKernel {
             ctx: &mut ctx,
             width: self.program.plan().assume.group,
             left: i64::try_from(budget).unwrap_or(i64::MAX).max(1),
-            apart: vec![false; lanes / self.program.plan().assume.group as usize],
+            apart: vec![0; lanes / self.program.plan().assume.group as usize],
             masks: vec![0; self.program.func().blocks.len()],
         };
         if run.is_fresh() {
-            match run.all_groups() {
+            match if self.has_barrier { run.rounds() } else { run.all_groups() } {
                 Step::Fault(fault) => return Outcome::Fault(fault),
                 Step::Done => return Outcome::Done,
                 _ => {}
@@ -259,6 +262,20 @@ enum Step {
     Fault(Box<KernelFault>),
 }
 
+/// What [`Run::rounds`] knows of a group.
+#[derive(Clone, Copy)]
+struct Group {
+    lane0: u32,
+    /// Lanes that there are.
+    started: u64,
+    /// Lanes that have not exited.
+    active: u64,
+    /// Where they go on.
+    block: u32,
+    /// The block they wait in, at its barrier.
+    from: Option<Block>,
+}
+
 /// A CTA being run.
 struct Run<'a> {
     engine: &'a Engine<'a>,
@@ -266,9 +283,9 @@ struct Run<'a> {
     width: u32,
     /// Of the budget.
     left: i64,
-    /// Groups that ran out of budget with lanes at several blocks. They go on as they were: values that are the same in all
-    /// lanes stay so only if none goes on without the others.
-    apart: Vec<bool>,
+    /// Lanes of each group that ran out of budget, perhaps at several blocks. They go on as they were: values that are the same
+    /// in all lanes stay so only if none goes on without the others.
+    apart: Vec<u64>,
     /// For each block the lanes there, of the group about to go on.
     masks: Vec<u64>,
 }
@@ -301,7 +318,7 @@ impl Run<'_> {
             let mut ran = false;
             for lane0 in (0..launch.lanes()).step_by(self.width as usize) {
                 // Once the budget is used up only those go on that cannot be left as they are.
-                if self.left <= 0 && !self.apart[(lane0 / self.width) as usize] {
+                if self.left <= 0 && self.apart[(lane0 / self.width) as usize] == 0 {
                     continue;
                 }
                 match self.group(lane0) {
@@ -319,7 +336,7 @@ impl Run<'_> {
                 return Outcome::Done;
             }
             if self.left <= 0 {
-                if !self.apart.contains(&true) {
+                if self.apart.iter().all(|lanes| *lanes == 0) {
                     return Outcome::Yield;
                 }
             } else if !ran {
@@ -358,6 +375,93 @@ impl Run<'_> {
         self.after(reached, active, status, given - self.ctx.fuel)
     }
 
+    /// Lanes of a group wait at barrier 0, at the end of `from`, for all threads.
+    fn arrive(&self, lane0: u32, lanes: u64, from: Block) {
+        let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
+        if let Term::Barrier { kind, next, .. } = &self.engine.launch.program.func().block(from).term {
+            // Barrier 0 always exists.
+            let _ = self.cta().arrive(warp, (lanes as u32) << shift, *kind, 0, None, from, next.block);
+        }
+    }
+
+    /// Runs all groups from barrier to barrier, as long as whole groups come to barrier 0 or exit: then nothing needs to be said
+    /// of single lanes. Anything else is put down in the CTA, and left to `run_to_the_end`.
+    fn rounds(&mut self) -> Step {
+        let (launch, width) = (self.engine.launch, self.width);
+        let func = launch.program.func();
+        let all = u64::MAX >> (64 - width);
+        let threads = |lane0: u32| launch.threads().saturating_sub(lane0).min(width);
+        let mut groups: Vec<Group> = (0..launch.lanes())
+            .step_by(width as usize)
+            .map(|lane0| {
+                let n = threads(lane0);
+                let active = if n == 0 { 0 } else { all >> (width - n) };
+                Group { lane0, started: active, active, block: Block::ENTRY.0, from: None }
+            })
+            .collect();
+        let frame = self.cta().frame.as_mut_ptr();
+        let per_group = func.inst_count() as u64;
+        loop {
+            let (mut spent, given) = (0, self.slice());
+            for g in 0..groups.len() {
+                let Group { lane0, active, block, .. } = groups[g];
+                if active == 0 {
+                    continue;
+                }
+                self.ctx.fuel = given;
+                self.engine.parked.set(0);
+                // SAFETY: as for a single group, below.
+                let status = unsafe { (self.engine.kernel.entry)(self.ctx, frame, lane0, block, active) };
+                spent += given - self.ctx.fuel;
+                match status {
+                    abi::DONE => groups[g].active = 0,
+                    abi::AT_BARRIER => groups[g].from = Some(Block(self.ctx.from)),
+                    _ => {
+                        self.put_down(&groups, Some(g));
+                        return self.after(lane0, active, status, spent);
+                    }
+                }
+            }
+            let waiting = groups.iter().filter(|g| g.active != 0).count();
+            self.left -= spent.max(1);
+            if let Err(kind) = launch.limits.spend(spent.unsigned_abs() + per_group * waiting as u64) {
+                return Step::Fault(Box::new(self.cta().fault(launch, kind, 0, None)));
+            }
+            if waiting == 0 {
+                return Step::Done;
+            }
+            // Whoever has not exited waits: all go on.
+            for group in &mut groups {
+                let from = group.from.take();
+                if let Some(Term::Barrier { next, .. }) = from.map(|from| &func.block(from).term) {
+                    group.block = next.block.0;
+                }
+            }
+            if self.left <= 0 {
+                self.put_down(&groups, None);
+                return Step::Ran;
+            }
+        }
+    }
+
+    /// Says in the CTA what `rounds` knows of the groups, but for one whose call has just ended and did so itself.
+    fn put_down(&self, groups: &[Group], but: Option<usize>) {
+        for (g, group) in groups.iter().enumerate() {
+            let (warp, shift) = ((group.lane0 / 32) as usize, group.lane0 % 32);
+            let exited = group.started & !group.active;
+            if exited != 0 {
+                self.cta().exit(warp, (exited as u32) << shift);
+            }
+            if Some(g) == but || group.active == 0 {
+                continue;
+            }
+            match group.from {
+                Some(from) => self.arrive(group.lane0, group.active, from),
+                None => self.cta().set_pc(warp, (group.active as u32) << shift, Block(group.block)),
+            }
+        }
+    }
+
     /// Runs the lanes of a group that can go on, once.
     fn group(&mut self, lane0: u32) -> Step {
         let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
@@ -374,7 +478,7 @@ impl Run<'_> {
         let lanes = || (0..width).filter(|lane| ready >> lane & 1 != 0);
         let mut block = pc(ready.trailing_zeros());
         let together = lanes().all(|lane| pc(lane) == block);
-        if std::mem::take(&mut self.apart[(lane0 / self.width) as usize]) && !together {
+        if std::mem::take(&mut self.apart[(lane0 / self.width) as usize]) == ready && !together {
             self.masks.fill(0);
             for lane in lanes() {
                 self.masks[pc(lane) as usize] |= 1 << lane;
@@ -408,12 +512,16 @@ impl Run<'_> {
             };
             return Step::Fault(fault.unwrap_or_else(unknown));
         }
+        if status == abi::AT_BARRIER {
+            self.engine.parked.set(active);
+            self.arrive(lane0, active, Block(self.ctx.from));
+        }
         let exited = active & !self.engine.parked.get();
         if exited != 0 {
             cta.exit(warp, (exited as u32) << shift);
         }
         if status == abi::BUDGET {
-            self.apart[(lane0 / self.width) as usize] = true;
+            self.apart[(lane0 / self.width) as usize] = self.engine.parked.get();
         }
         self.left -= spent.max(1);
         let instructions = u64::try_from(spent).unwrap_or(0) + launch.program.func().inst_count() as u64;
@@ -452,6 +560,7 @@ fn context(launch: &Launch<'_>, cta: *mut Cta, tids: &Tids) -> Ctx {
         grid_id: launch.grid_id,
         globals_base: launch.globals_base,
         fuel: 0,
+        from: 0,
         masks: std::ptr::null(),
         callbacks: Callbacks { memory, barrier, warp_sync, park, trap, clock },
         engine: std::ptr::null(),

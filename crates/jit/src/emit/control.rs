@@ -303,11 +303,19 @@ out:
                 self.arrive(b, term);
                 self.go_whole(b, next);
             }
-            Term::Barrier { next, .. } => {
+            Term::Barrier { id, count, next, .. } => {
                 self.pass(b, next, None);
                 self.save(next.block, None);
-                self.arrive(b, term);
-                self.leave(&abi::PARKED.to_string());
+                if self.constant(*id) == Some(0) && count.is_none() {
+                    // The common kind costs no call.
+                    let at = offset_of!(Ctx, from);
+                    let at = self.t.inst(format_args!("getelementptr i8, ptr %ctx, i64 {at}"));
+                    self.t.line(format_args!("store i32 {}, ptr {at}, align 4", b.0));
+                    self.leave(&abi::AT_BARRIER.to_string());
+                } else {
+                    self.arrive(b, term);
+                    self.leave(&abi::PARKED.to_string());
+                }
             }
             // The whole warp is here, so whatever lanes are named are too.
             Term::WarpSync { next, .. } => self.go_whole(b, next),
