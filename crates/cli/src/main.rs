@@ -22,7 +22,7 @@ use std::sync::Once;
 const EXIT_CODES: &str = "\
 Exit codes:
   0   it worked
-  1   the input is wrong: the PTX, a file, or `fmt --check` found something
+  1   the input is wrong: the PTX, a file, or `fmt --check` or `conformance replay` found something
   2   the command line is wrong
   3   the launch is wrong: arguments, sizes, memory
   4   the kernel faulted: a bad address, a deadlock, a trap, a limit

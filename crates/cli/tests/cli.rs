@@ -123,7 +123,8 @@ fn a_wrong_command_line_exits_2() {
 #[test]
 fn help_has_examples_and_exit_codes() {
     hostwarp(&["--help"]).exits(0).says("Exit codes:").says("70");
-    for c in ["run", "eval", "check", "fmt", "info", "explain", "isa", "doctor", "completions"] {
+    for c in ["run", "eval", "check", "fmt", "info", "explain", "isa", "conformance", "doctor", "completions"]
+    {
         hostwarp(&["help", c]).exits(0).says("Examples:").says(&format!("hostwarp {c}"));
     }
     hostwarp(&["--version"]).exits(0).says("hostwarp ");

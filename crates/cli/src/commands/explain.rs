@@ -4,7 +4,10 @@ use super::isa::family;
 use crate::failure::Failure;
 use crate::output::{self, BOLD, CODE, DIM};
 use hostwarp::compile::{Code, Example};
-use hostwarp::isa::{self, Entry, Form, Since};
+use hostwarp::isa::{self, Entry, Erratum, Parsed, Since};
+use hostwarp_conformance::audit::{Counterexample, counterexample};
+use hostwarp_conformance::generate::cases;
+use hostwarp_conformance::replay::eval_command;
 use serde_json::{Value as Json, json};
 
 /// Explain an instruction or an error code.
@@ -116,6 +119,7 @@ fn opcode_text(entry: &Entry, name: &str) -> String {
     let room = entry.room;
     let mut out = format!("{BOLD}{name}{BOLD:#}: {}\n", room.title);
     out += &format!("{DIM}{}, section {} of the PTX manual{DIM:#}\n\n", family(room.section).1, room.section);
+    let mut group = 0;
     for (i, parsed) in entry.forms.iter().enumerate() {
         let form = parsed.form;
         let undocumented = if form.undocumented { ", not in the manual" } else { "" };
@@ -126,7 +130,8 @@ fn opcode_text(entry: &Entry, name: &str) -> String {
         }
         // Forms in a row often share their sets.
         if entry.forms.get(i + 1).is_none_or(|next| next.form.sets != form.sets) {
-            out += &sets(form);
+            out += &sets(&entry.forms[group..=i]);
+            group = i + 1;
         }
     }
     out.push('\n');
@@ -140,6 +145,12 @@ fn opcode_text(entry: &Entry, name: &str) -> String {
             out += &format!("-{}", &text[1..]);
         }
     }
+    for (i, erratum) in isa::errata_of(name).enumerate() {
+        if i == 0 {
+            out += &format!("\n{BOLD}Errata{BOLD:#}: where --profile sm_90 departs from the manual\n");
+        }
+        out += &erratum_text(erratum, name);
+    }
     if room.opcodes.len() > 1 {
         let others: Vec<_> = room.opcodes.iter().copied().filter(|o| *o != name).collect();
         out += &format!("\n{DIM}See also{DIM:#} {}\n", others.join(" "));
@@ -147,9 +158,71 @@ fn opcode_text(entry: &Entry, name: &str) -> String {
     out
 }
 
-fn sets(form: &Form) -> String {
-    let width = form.sets.iter().map(|(n, _)| n.len()).max().unwrap_or(0);
-    form.sets.iter().map(|(name, list)| format!("    {name:width$} = {}\n", members(list))).collect()
+/// The sets of forms that share them, as far as one of the forms has them.
+fn sets(forms: &[Parsed]) -> String {
+    let shared = forms.first().map(|p| p.form.sets).unwrap_or_default();
+    let used: Vec<_> = shared.iter().filter(|(n, _)| forms.iter().any(|p| uses(p, n))).collect();
+    let width = used.iter().map(|(n, _)| n.len()).max().unwrap_or(0);
+    used.iter().map(|(name, list)| format!("    {name:width$} = {}\n", members(list))).collect()
+}
+
+/// Whether a form has the set as a modifier or as a selector of an operand.
+fn uses(parsed: &Parsed, set: &str) -> bool {
+    let mut rest = parsed.form.syntax;
+    while let Some(at) = rest.find(set) {
+        rest = &rest[at + set.len()..];
+        if !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
+            return true;
+        }
+    }
+    false
+}
+
+/// How many of the instruction's tested forms an erratum covers, and how many there are.
+fn reach(erratum: &Erratum, name: &str) -> (usize, usize) {
+    let all = cases(name);
+    (all.iter().filter(|c| erratum.covers_instance(&c.instance)).count(), all.len())
+}
+
+/// The instruction that shows an erratum, as a command.
+fn command(c: &Counterexample) -> String {
+    eval_command(&c.text, &c.operands, "both")
+}
+
+fn erratum_text(erratum: &Erratum, name: &str) -> String {
+    let (covered, all) = reach(erratum, name);
+    let mut out = format!("{BOLD}{}{BOLD:#}: {}", erratum.id, erratum.title);
+    out += &format!("  {DIM}{covered} of {all} tested forms{DIM:#}\n");
+    out += &output::wrap(erratum.text, "  ");
+    if let Ok(c) = counterexample(erratum) {
+        out += &format!(
+            "  isa gives {:#x}, sm_90 gives {:#x}:\n    {CODE}{}{CODE:#}\n",
+            c.isa,
+            c.sm90,
+            command(&c)
+        );
+    }
+    out
+}
+
+fn erratum_json(erratum: &Erratum, name: &str) -> Json {
+    let (covered, all) = reach(erratum, name);
+    let mut o = json!({
+        "id": erratum.id,
+        "title": erratum.title,
+        "text": erratum.text,
+        "opcodes": erratum.opcodes,
+        "covered": covered,
+        "forms": all,
+    });
+    if let Ok(c) = counterexample(erratum) {
+        o["example"] = json!({
+            "eval": command(&c),
+            "isa": format!("{:#x}", c.isa),
+            "sm_90": format!("{:#x}", c.sm90),
+        });
+    }
+    o
 }
 
 fn opcode_json(entry: &Entry, name: &str) -> Json {
@@ -162,6 +235,7 @@ fn opcode_json(entry: &Entry, name: &str) -> Json {
                 .form
                 .sets
                 .iter()
+                .filter(|(n, _)| uses(p, n))
                 .map(|(n, l)| (n.to_string(), json!(l.split_whitespace().collect::<Vec<_>>())))
                 .collect();
             json!({
@@ -180,5 +254,6 @@ fn opcode_json(entry: &Entry, name: &str) -> Json {
         "doc": room.doc,
         "forms": forms,
         "notes": room.notes,
+        "errata": isa::errata_of(name).map(|e| erratum_json(e, name)).collect::<Vec<_>>(),
     })
 }

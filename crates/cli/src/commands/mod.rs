@@ -2,6 +2,7 @@
 
 mod check;
 mod completions;
+mod conformance;
 mod doctor;
 mod eval;
 mod explain;
@@ -22,6 +23,7 @@ pub enum Command {
     Info(info::Info),
     Explain(explain::Explain),
     Isa(isa::Isa),
+    Conformance(conformance::Conformance),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
@@ -38,6 +40,7 @@ impl Command {
             Command::Info(c) => c.run(),
             Command::Explain(c) => c.run(),
             Command::Isa(c) => c.run(),
+            Command::Conformance(c) => c.run(),
             Command::Completions(c) => c.run(),
         }
     }
@@ -50,6 +53,7 @@ impl Command {
             Command::Info(c) => c.json,
             Command::Explain(c) => c.json,
             Command::Isa(c) => c.json,
+            Command::Conformance(c) => c.json(),
             Command::Doctor(c) => c.json,
             // `check` says it per file.
             Command::Check(_) | Command::Fmt(_) | Command::Completions(_) => false,

@@ -97,7 +97,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum, Debug)]
-enum EngineArg {
+pub(super) enum EngineArg {
     Auto,
     Interp,
     Jit,
@@ -114,10 +114,19 @@ impl From<EngineArg> for Engine {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum, Debug)]
-enum ProfileArg {
+pub(super) enum ProfileArg {
     Isa,
     #[value(name = "sm_90")]
     Sm90,
+}
+
+impl From<ProfileArg> for Profile {
+    fn from(p: ProfileArg) -> Profile {
+        match p {
+            ProfileArg::Isa => Profile::Isa,
+            ProfileArg::Sm90 => Profile::Sm90,
+        }
+    }
 }
 
 #[derive(Clone, Copy, clap::ValueEnum, Debug)]
@@ -160,10 +169,7 @@ impl Run {
             Some(n) => Device::builder().threads(n.into()).build()?,
             None => Device::new()?,
         };
-        let profile = match self.profile {
-            ProfileArg::Isa => Profile::Isa,
-            ProfileArg::Sm90 => Profile::Sm90,
-        };
+        let profile = self.profile.into();
         let module = device.load_with(&source.name, &source.bytes, Options { profile })?;
         if !self.json {
             warnings(&module, &source);
