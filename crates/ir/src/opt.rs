@@ -17,22 +17,39 @@ pub fn optimize(func: &mut Function) {
     remove_dead(func);
 }
 
-/// Replaces uses of values as `map` says, following chains.
-fn replace_uses(func: &mut Function, map: &HashMap<Value, Value>) {
-    if map.is_empty() {
-        return;
+/// Which value stands for which: chains are followed, and shortened on the way, so that long ones stay cheap.
+struct Subst(Vec<Value>);
+
+impl Subst {
+    fn new(func: &Function) -> Subst {
+        Subst((0..func.types.len() as u32).map(Value).collect())
     }
-    let subst = |v: &mut Value| {
-        while let Some(&n) = map.get(v) {
-            *v = n;
+
+    /// From now on `with` stands for `v`; nothing happens if it does already, or the other way round.
+    fn set(&mut self, v: Value, with: Value) {
+        let (v, with) = (self.find(v), self.find(with));
+        self.0[v.index()] = with;
+    }
+
+    fn find(&mut self, mut v: Value) -> Value {
+        while self.0[v.index()] != v {
+            let next = self.0[v.index()];
+            self.0[v.index()] = self.0[next.index()];
+            v = next;
         }
-    };
-    for b in &mut func.blocks {
-        for i in &mut b.insts {
-            i.args.iter_mut().for_each(subst);
-            i.guard.iter_mut().for_each(subst);
+        v
+    }
+
+    /// Replaces all uses.
+    fn apply(mut self, func: &mut Function) {
+        for b in &mut func.blocks {
+            for i in &mut b.insts {
+                for v in i.args.iter_mut().chain(&mut i.guard) {
+                    *v = self.find(*v);
+                }
+            }
+            b.term.for_each_use_mut(|v| *v = self.find(*v));
         }
-        b.term.for_each_use_mut(subst);
     }
 }
 
@@ -68,45 +85,58 @@ pub(crate) fn prune_unreachable(func: &mut Function) {
     }
 }
 
+/// How often trivial parameters are looked for: once more for each loop they are carried round. Leaving some is harmless.
+const ROUNDS: usize = 64;
+
 /// Removes parameters that only ever get one value (or themselves).
 pub(crate) fn remove_trivial_params(func: &mut Function) {
-    loop {
-        let mut incoming: Vec<Vec<Option<Option<Value>>>> =
-            func.blocks.iter().map(|b| vec![None; b.params.len()]).collect();
+    let mut subst = Subst::new(func);
+    for _ in 0..ROUNDS {
+        /// What a parameter is handed.
+        #[derive(Clone, Copy, PartialEq)]
+        enum Handed {
+            Nothing,
+            One(Value),
+            Several,
+        }
+        let mut handed: Vec<Vec<Handed>> =
+            func.blocks.iter().map(|b| vec![Handed::Nothing; b.params.len()]).collect();
         for b in &func.blocks {
             for t in b.term.targets() {
                 for (i, arg) in t.args.iter().enumerate() {
-                    let own = func.blocks[t.block.index()].params[i];
-                    let slot = &mut incoming[t.block.index()][i];
-                    if *arg == own {
+                    let arg = subst.find(*arg);
+                    if arg == func.blocks[t.block.index()].params[i] {
                         continue;
                     }
+                    let slot = &mut handed[t.block.index()][i];
                     *slot = match *slot {
-                        None => Some(Some(*arg)),
-                        Some(Some(v)) if v == *arg => *slot,
-                        _ => Some(None),
+                        Handed::Nothing => Handed::One(arg),
+                        Handed::One(v) if v == arg => Handed::One(arg),
+                        _ => Handed::Several,
                     };
                 }
             }
         }
-        let mut map = HashMap::new();
-        let mut drop: Vec<Vec<bool>> = Vec::with_capacity(incoming.len());
-        for (b, list) in incoming.iter().enumerate() {
-            let mut d = vec![false; list.len()];
-            for (i, s) in list.iter().enumerate() {
-                if let Some(Some(v)) = s {
-                    map.insert(func.blocks[b].params[i], *v);
-                    d[i] = true;
-                }
-            }
-            drop.push(d);
-        }
-        if map.is_empty() {
-            return;
+        let mut any = false;
+        let drop: Vec<Vec<bool>> = (handed.iter().enumerate())
+            .map(|(b, list)| {
+                let mut mark = |(i, h): (usize, &Handed)| match h {
+                    Handed::One(v) => {
+                        subst.set(func.blocks[b].params[i], *v);
+                        any = true;
+                        true
+                    }
+                    _ => false,
+                };
+                list.iter().enumerate().map(&mut mark).collect()
+            })
+            .collect();
+        if !any {
+            break;
         }
         drop_params(func, &drop);
-        replace_uses(func, &map);
     }
+    subst.apply(func);
 }
 
 /// Drops the marked parameters and the arguments handed to them.
@@ -136,7 +166,7 @@ fn definitions(func: &Function) -> HashMap<Value, (Op, smallvec::SmallVec<[Value
 /// `from_bits(to_bits(x))` is x: arithmetic does not look at NaN bits. Same for bitcast pairs.
 fn cancel_bit_casts(func: &mut Function) {
     let defs = definitions(func);
-    let mut map = HashMap::new();
+    let mut subst = Subst::new(func);
     for b in &func.blocks {
         for i in &b.insts {
             let (Some(r), Some(&a)) = (i.result, i.args.first()) else { continue };
@@ -148,7 +178,7 @@ fn cancel_bit_casts(func: &mut Function) {
             let mut at = from;
             loop {
                 if func.ty(at) == func.ty(r) && (i.op == Op::Bitcast || func.ty(r).is_float()) {
-                    map.insert(r, at);
+                    subst.set(r, at);
                     break;
                 }
                 match defs.get(&at) {
@@ -159,9 +189,7 @@ fn cancel_bit_casts(func: &mut Function) {
             }
         }
     }
-    // Never map a value to itself through a chain.
-    map.retain(|a, b| a != b);
-    replace_uses(func, &map);
+    subst.apply(func);
 }
 
 /// Registers hold bits, so a float carried round a loop is an integer parameter: one canonicalisation per turn. Where every use
@@ -358,7 +386,7 @@ fn make_float(func: &mut Function, p: Value, ty: Type, (block, index): (usize, u
 
 /// Merges equal pure instructions inside one block, and constants and specials over the whole function into the entry.
 fn common_subexpressions(func: &mut Function) {
-    let mut map = HashMap::new();
+    let mut subst = Subst::new(func);
     let mut global: HashMap<(Op, Type), Value> = HashMap::new();
     let mut hoisted = vec![];
     for b in 0..func.blocks.len() {
@@ -367,16 +395,14 @@ fn common_subexpressions(func: &mut Function) {
         let mut kept = Vec::with_capacity(insts.len());
         for mut i in insts {
             for a in &mut i.args {
-                while let Some(n) = map.get(a) {
-                    *a = *n;
-                }
+                *a = subst.find(*a);
             }
             if let (Some(r), true) = (i.result, i.op.is_pure()) {
                 let ty = func.ty(r);
                 if i.args.is_empty() {
                     match global.get(&(i.op, ty)) {
                         Some(v) => {
-                            map.insert(r, *v);
+                            subst.set(r, *v);
                         }
                         None => {
                             global.insert((i.op, ty), r);
@@ -387,7 +413,7 @@ fn common_subexpressions(func: &mut Function) {
                 }
                 match local.get(&(i.op, i.args.to_vec(), ty)) {
                     Some(v) => {
-                        map.insert(r, *v);
+                        subst.set(r, *v);
                         continue;
                     }
                     None => {
@@ -401,7 +427,7 @@ fn common_subexpressions(func: &mut Function) {
     }
     hoisted.append(&mut func.blocks[0].insts);
     func.blocks[0].insts = hoisted;
-    replace_uses(func, &map);
+    subst.apply(func);
 }
 
 /// Removes pure instructions and parameters nobody needs.
@@ -459,7 +485,7 @@ fn merge_chains(func: &mut Function) {
             preds[t.block.index()] += 1;
         }
     }
-    let mut map = HashMap::new();
+    let mut subst = Subst::new(func);
     for b in 0..func.blocks.len() {
         while let Term::Jump(t) = &func.blocks[b].term {
             let to = t.block.index();
@@ -471,13 +497,15 @@ fn merge_chains(func: &mut Function) {
                 &mut func.blocks[to],
                 BlockData { params: vec![], insts: vec![], term: Term::Exit, term_line: 0 },
             );
-            map.extend(next.params.into_iter().zip(args));
+            for (p, a) in next.params.into_iter().zip(args) {
+                subst.set(p, a);
+            }
             preds[to] = usize::MAX; // empty and unreachable from here on
             func.blocks[b].insts.extend(next.insts);
             func.blocks[b].term = next.term;
             func.blocks[b].term_line = next.term_line;
         }
     }
-    replace_uses(func, &map);
+    subst.apply(func);
     prune_unreachable(func);
 }
