@@ -86,6 +86,31 @@ fn dwarf(lines: usize) -> String {
     text
 }
 
+/// A debug build: a line number before every instruction or two, and data that refers to labels.
+fn lines(kernels: usize) -> String {
+    let mut text =
+        String::from(".version 8.5\n.target sm_90, debug\n.address_size 64\n.file 1 \"/src/kernel.cu\"\n");
+    for k in 0..kernels {
+        let _ = write!(text, ".visible .entry kernel{k}()\n{{\n\t.reg .b32 \t%r<64>;\n$L__func_begin{k}:\n");
+        for i in 0..24 {
+            let _ = write!(
+                text,
+                "\t.loc\t1 {i} 9\n\tmov.u32 \t%r{i}, %r1;\n\t.loc\t1 {i} 3, function_name $L__info_string{k}, inlined_at 1 9 7\n\
+                 $L__tmp{k}_{i}:\n\tret;\n"
+            );
+        }
+        let _ = write!(text, "}}\n.section\t.debug_loc{k}\n{{\n");
+        for i in 0..24 {
+            let _ = write!(
+                text,
+                ".b64 $L__tmp{k}_{i}\n.b64 $L__func_begin{k}+{i}\n.b8 5 // Abbrev [5]\n.b16 1, 2, 3\n.b32 .debug_loc{k}\n"
+            );
+        }
+        text.push_str("}\n");
+    }
+    text
+}
+
 fn measure(name: &str, text: &str) {
     let mut best = f64::MAX;
     for _ in 0..5 {
@@ -124,6 +149,7 @@ fn main() {
         measure("instructions", &instructions(1500));
         measure("table", &table(2_000_000));
         measure("debug data", &dwarf(1_000_000));
+        measure("line numbers", &lines(2500));
         measure("rubbish", &"{a: ]; @".repeat(500_000));
     }
 }

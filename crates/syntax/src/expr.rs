@@ -1,6 +1,6 @@
 //! Operands, constant expressions and initialisers: one kind of node for all three, since PTX writes them alike.
 
-use crate::arena::{Id, NONE};
+use crate::arena::{Id, Ids, NONE};
 use crate::{Module, Span};
 
 /// An operand, a value in an initialiser, an argument of a directive.
@@ -335,7 +335,7 @@ impl std::fmt::Debug for Expr<'_> {
 #[derive(Clone, Copy)]
 pub struct ExprList<'m> {
     module: &'m Module,
-    ids: &'m [Id],
+    ids: Ids<'m>,
 }
 
 impl<'m> ExprList<'m> {
@@ -350,22 +350,17 @@ impl<'m> ExprList<'m> {
 
     /// Whether there are none.
     pub fn is_empty(self) -> bool {
-        self.ids.is_empty()
+        self.len() == 0
     }
 
     /// The one at `index`, counted from 0.
     pub fn get(self, index: usize) -> Option<Expr<'m>> {
-        self.ids.get(index).map(|id| Expr { module: self.module, id: *id })
+        self.ids.get(index).map(|id| Expr { module: self.module, id })
     }
 
     /// One after the other.
-    pub fn iter(self) -> impl ExactSizeIterator<Item = Expr<'m>> + DoubleEndedIterator + Clone {
-        let module = self.module;
-        self.ids.iter().map(move |id| Expr { module, id: *id })
-    }
-
-    pub(crate) fn raw(self) -> &'m [Id] {
-        self.ids
+    pub fn iter(self) -> ExprListIter<'m> {
+        ExprListIter { list: self, rest: 0..self.len() }
     }
 }
 
@@ -374,26 +369,32 @@ impl<'m> IntoIterator for ExprList<'m> {
     type IntoIter = ExprListIter<'m>;
 
     fn into_iter(self) -> ExprListIter<'m> {
-        ExprListIter { module: self.module, ids: self.ids.iter() }
+        self.iter()
     }
 }
 
 /// Iterates an [`ExprList`].
 #[derive(Clone)]
 pub struct ExprListIter<'m> {
-    module: &'m Module,
-    ids: std::slice::Iter<'m, Id>,
+    list: ExprList<'m>,
+    rest: std::ops::Range<usize>,
 }
 
 impl<'m> Iterator for ExprListIter<'m> {
     type Item = Expr<'m>;
 
     fn next(&mut self) -> Option<Expr<'m>> {
-        self.ids.next().map(|id| Expr { module: self.module, id: *id })
+        self.list.get(self.rest.next()?)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.ids.size_hint()
+        self.rest.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for ExprListIter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.list.get(self.rest.next_back()?)
     }
 }
 

@@ -128,3 +128,19 @@ fn errors_are_in_text_order_and_bounded() {
     assert_eq!(parsed.errors.len(), 1001);
     assert_eq!(parsed.errors.iter().filter(|e| e.kind == ErrorKind::TooManyErrors).count(), 1);
 }
+
+#[test]
+fn adjoining_rubbish_is_one_statement() {
+    let errors = |text: &str| -> Vec<String> {
+        let module = parse(text).module;
+        module
+            .items()
+            .filter(|s| matches!(s, Statement::Error(_)))
+            .map(|s| module.text(s.span()).into())
+            .collect()
+    };
+    assert_eq!(errors("]; @ ; } } ] .version 8.5 ) ;"), ["]; @ ; } } ]", ") ;"]);
+    // A block between ends it, and what is within a block stays there.
+    assert_eq!(errors("]; {]; } ];"), ["];", "];"]);
+    assert_eq!(parse("]; {]; } ];").errors.len(), 4);
+}

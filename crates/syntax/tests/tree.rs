@@ -382,3 +382,60 @@ fn strange_bytes_keep_their_offsets() {
     assert_eq!(parsed.module.version(), Some((8, 0)));
     assert_eq!(parse("\u{feff}.version 8.0").errors, []);
 }
+
+#[test]
+fn lists_of_every_shape_read_the_same_from_both_ends() {
+    // One element, leaves in a row, leaves with something longer among them.
+    for list in ["a", "1, b, 0f3F800000, _", "1, -2, 3", "[x], y", "{a, b}, c", "g(1), 2"] {
+        let module = parsed(&format!(".entry k() {{ op {list}; }}"));
+        let kernel = module.functions().next().unwrap();
+        let Some(Statement::Instruction(op)) = kernel.body().unwrap().statements().next() else { panic!() };
+        let operands = op.operands();
+        let texts: Vec<_> = operands.iter().map(|o| o.text()).collect();
+        assert_eq!(texts.join(", "), list);
+        let mut back: Vec<_> = operands.iter().rev().map(|o| o.text()).collect();
+        back.reverse();
+        assert_eq!(back, texts);
+        assert_eq!(operands.get(texts.len() - 1).unwrap().text(), texts[texts.len() - 1]);
+        assert!(operands.get(texts.len()).is_none());
+    }
+}
+
+#[test]
+fn array_bounds_may_be_missing() {
+    for (bounds, want) in
+        [("[]", vec![None]), ("[][2]", vec![None, Some(2)]), ("[3][4]", vec![Some(3), Some(4)])]
+    {
+        let module = parsed(&format!(".extern .global .b8 x{bounds};"));
+        let Some(Statement::Declaration(x)) = module.items().next() else { panic!() };
+        let dims: Vec<_> = x.variables().get(0).unwrap().dims().map(|d| d.and_then(Expr::int)).collect();
+        assert_eq!(dims, want);
+    }
+}
+
+#[test]
+fn data_lines_keep_name_arguments_and_place() {
+    let text = ".section .debug_info\n{\n.b8 1 // one\nL:\n.b16 2, 3\n.b32 .debug_abbrev\n.b64 L+4\n}\n";
+    let module = parsed(text);
+    let Some(Statement::Section(section)) = module.items().next() else { panic!() };
+    let lines: Vec<_> = section
+        .contents
+        .filter_map(|s| match s {
+            Statement::Directive(d) => {
+                let arguments: Vec<_> = d.arguments().iter().map(|a| a.text()).collect();
+                assert_eq!(d.name().span.start, d.span().start);
+                Some((d.name().text, arguments.join(" "), &text[d.span().range()]))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            (".b8", "1".into(), ".b8 1"),
+            (".b16", "2 3".into(), ".b16 2, 3"),
+            (".b32", ".debug_abbrev".into(), ".b32 .debug_abbrev"),
+            (".b64", "L+4".into(), ".b64 L+4"),
+        ]
+    );
+}

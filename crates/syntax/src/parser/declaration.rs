@@ -213,7 +213,7 @@ impl Parser<'_> {
             if !pragma && self.may_begin_statement_here() {
                 break;
             }
-            self.directive_data(|p| {
+            let directive = self.directive_data(|p| {
                 use TokenKind as T;
                 if matches!(
                     p.token.kind,
@@ -225,6 +225,7 @@ impl Parser<'_> {
                     p.expect(T::Semi);
                 }
             });
+            self.arena.directives.push(directive);
         }
         Run { start: first, end: self.arena.directives.len() as u32 }
     }

@@ -296,9 +296,7 @@ impl Parser<'_> {
             }
         }
         self.eat(close);
-        let list = self.arena.push_list(&self.scratch[base..]);
-        self.scratch.truncate(base);
-        (list, depth)
+        (self.take_list(base), depth)
     }
 
     fn element(&mut self) -> Sub {

@@ -6,7 +6,7 @@ mod declaration;
 mod expr;
 mod statement;
 
-use crate::arena::{Arena, Id, Node, NodeKind};
+use crate::arena::{Arena, Id, NONE, Node, NodeKind};
 use crate::{ErrorKind, Expected, Lexer, MAX_TEXT, Module, Parsed, Span, SyntaxError, Token, TokenKind};
 
 /// More errors than anybody reads; what follows is most likely not PTX at all.
@@ -106,7 +106,7 @@ impl<'a> Parser<'a> {
         loop {
             let token = self.lexer.next_token();
             match token.kind {
-                TokenKind::LineComment | TokenKind::BlockComment => self.arena.comments.push(token.span),
+                TokenKind::LineComment | TokenKind::BlockComment => self.arena.push_comment(token.span),
                 TokenKind::BadComment
                 | TokenKind::Line
                 | TokenKind::Unknown
@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
                 return false;
             }
             TokenKind::BadComment => {
-                self.arena.comments.push(token.span);
+                self.arena.push_comment(token.span);
                 ErrorKind::UnclosedComment
             }
             TokenKind::BadNumber => ErrorKind::BadNumber,
@@ -209,6 +209,18 @@ impl<'a> Parser<'a> {
 
     fn push_node(&mut self, kind: NodeKind, start: u32, data: u32) {
         let end = self.prev_end.max(start);
-        self.arena.nodes.push(Node { span: Span::new(start, end), data, kind });
+        self.arena.push_node(Node { span: Span::new(start, end), data, kind });
+    }
+
+    /// Text from `start` to the cursor that could not be read. What follows such text at once, `before` being the end
+    /// of what stands before it, becomes part of it: rubbish is one node, not one for every few bytes.
+    #[cold]
+    fn push_error(&mut self, before: u32, start: u32) {
+        match self.arena.nodes.last_mut() {
+            Some(last) if last.kind == NodeKind::Error && last.span.end == before => {
+                last.span.end = self.prev_end;
+            }
+            _ => self.push_node(NodeKind::Error, start, NONE),
+        }
     }
 }

@@ -53,9 +53,9 @@ impl Parser<'_> {
                 TokenKind::Ident | TokenKind::At => self.instruction(),
                 TokenKind::Dot => self.dot_statement(),
                 found => {
-                    let span = self.token.span;
+                    let (before, span) = (self.prev_end, self.token.span);
                     self.error(ErrorKind::UnexpectedToken(found), span);
-                    self.skip_statement(span.start);
+                    self.skip_statement(before, span.start);
                 }
             }
         }
@@ -97,12 +97,13 @@ impl Parser<'_> {
     }
 
     fn close_brace(&mut self) {
+        let before = self.prev_end;
         let brace = self.bump().span;
         if self.ignored_braces > 0 {
             self.ignored_braces -= 1;
         } else if self.open.is_empty() {
             self.error(ErrorKind::UnmatchedBrace, brace);
-            self.push_node(NodeKind::Error, brace.start, NONE);
+            self.push_error(before, brace.start);
         } else {
             self.close(self.prev_end);
         }
@@ -171,17 +172,17 @@ impl Parser<'_> {
     }
 
     pub(super) fn take_list(&mut self, base: usize) -> Id {
-        let list = self.arena.push_list(&self.scratch[base..]);
+        let list = self.arena.push_list(&self.scratch[base..], self.prev_end);
         self.scratch.truncate(base);
         list
     }
 
     fn instruction(&mut self) {
-        let start = self.token.span.start;
+        let (before, start) = (self.prev_end, self.token.span.start);
         let guard = if self.token.kind == TokenKind::At { self.guard() } else { NONE };
         if self.token.kind != TokenKind::Ident {
             self.expected(Expected::Opcode);
-            return self.skip_statement(start);
+            return self.skip_statement(before, start);
         }
         let opcode = self.bump().span;
         let first = self.arena.modifiers.len() as u32;
@@ -196,24 +197,23 @@ impl Parser<'_> {
                 self.bump();
                 modifier.end = self.prev_end;
             }
-            self.arena.modifiers.push(modifier);
+            self.arena.push_modifier(modifier);
         }
         let modifiers = Run { start: first, end: self.arena.modifiers.len() as u32 };
         let operands = self.operands();
         if !self.in_function() {
             self.error(ErrorKind::InstructionOutsideFunction, opcode);
         }
-        let data = self.arena.instructions.len() as u32;
-        self.arena.instructions.push(InstructionData { guard, opcode, modifiers, operands });
+        let data = self.arena.push_instruction(InstructionData { guard, opcode, modifiers, operands });
         self.push_node(NodeKind::Instruction, start, data);
     }
 
     fn guard(&mut self) -> Id {
-        let at = self.bump().span;
+        self.bump();
         let negation = (self.token.kind == TokenKind::Bang).then(|| self.bump().span);
         if self.token.kind != TokenKind::Ident {
             self.expected(Expected::Predicate);
-            return self.arena.push_expr(Tag::Error, Span::at(at.end), &[]);
+            return NONE;
         }
         let name = self.bump().span;
         let id = self.arena.push_expr(Tag::Name, name, &[]);
@@ -352,15 +352,15 @@ impl Parser<'_> {
     }
 
     /// Makes an error node of what stands at the cursor, at least one token.
-    fn skip_statement(&mut self, start: u32) {
+    fn skip_statement(&mut self, before: u32, start: u32) {
         if self.token.span.start == start
             && !matches!(self.token.kind, TokenKind::LBrace | TokenKind::RBrace)
             && self.bump().kind == TokenKind::Semi
         {
-            return self.push_node(NodeKind::Error, start, NONE);
+            return self.push_error(before, start);
         }
         self.skip_to_end();
-        self.push_node(NodeKind::Error, start, NONE);
+        self.push_error(before, start);
     }
 
     fn dot_statement(&mut self) {
@@ -409,20 +409,17 @@ impl Parser<'_> {
     }
 
     fn directive_with(&mut self, arguments: impl FnOnce(&mut Self)) {
-        let index = self.directive_data(arguments);
-        let start = self.arena.directives[index as usize].name.start;
-        self.push_node(NodeKind::Directive, start, index);
+        let data = self.directive_data(arguments);
+        self.push_node(NodeKind::Directive, data.span.start, data.arguments);
     }
 
-    /// A directive with its arguments read by `arguments`; gives its index.
-    pub(super) fn directive_data(&mut self, arguments: impl FnOnce(&mut Self)) -> u32 {
-        let name = self.bump().span;
+    /// A directive with its arguments read by `arguments`.
+    pub(super) fn directive_data(&mut self, arguments: impl FnOnce(&mut Self)) -> DirectiveData {
+        let start = self.bump().span.start;
         let base = self.scratch.len();
         arguments(self);
         let arguments = self.take_list(base);
-        let index = self.arena.directives.len() as u32;
-        self.arena.directives.push(DirectiveData { name, arguments, end: self.prev_end });
-        index
+        DirectiveData { span: Span::new(start, self.prev_end), arguments }
     }
 
     /// A data line of a section, or a directive nobody knows.

@@ -224,7 +224,7 @@ impl Leaf {
         }
         if token.kind == T::Dot && self.parens == 0 {
             let directives = &module.arena.directives[self.directives.clone()];
-            if directives.first().is_some_and(|d| d.name.start == token.span.start) {
+            if directives.first().is_some_and(|d| d.span.start == token.span.start) {
                 self.directives.start += 1;
                 return Some(if self.has_body { Gap::Line(0) } else { Gap::Space });
             }

@@ -1,7 +1,7 @@
 //! Variables and parameters.
 
 use super::{Name, Specifiers};
-use crate::arena::{Id, Run, VariableData};
+use crate::arena::{Run, VariableData};
 use crate::{Expr, ExprList, Module, Span};
 
 /// A variable declaration: specifiers and one or more variables.
@@ -106,8 +106,7 @@ impl<'m> Variable<'m> {
 
     /// The array bounds, outermost first; nothing for `[]`.
     pub fn dims(self) -> impl ExactSizeIterator<Item = Option<Expr<'m>>> {
-        let module = self.module;
-        ExprList::new(module, self.data.dims).raw().iter().map(move |id: &Id| Expr::new(module, *id))
+        ExprList::new(self.module, self.data.dims).iter().map(|bound| Expr::new(bound.module, bound.id))
     }
 
     /// The initialiser.

@@ -1,14 +1,15 @@
 //! Directives and what they say.
 
 use super::Name;
-use crate::arena::DirectiveData;
-use crate::{Expr, ExprList, Module, Span};
+use crate::arena::Id;
+use crate::{Expr, ExprList, Lexer, Module, Span};
 
 /// A directive and its arguments, e.g. `.loc 1 9 3`.
 #[derive(Clone, Copy)]
 pub struct Directive<'m> {
     pub(super) module: &'m Module,
-    pub(super) data: &'m DirectiveData,
+    pub(super) span: Span,
+    pub(super) arguments: Id,
 }
 
 /// Which directive it is.
@@ -43,12 +44,13 @@ pub enum DirectiveKind {
 impl<'m> Directive<'m> {
     /// Name and arguments; a closing `;` too where the directive has one.
     pub fn span(self) -> Span {
-        Span::new(self.data.name.start, self.data.end)
+        self.span
     }
 
     /// Its name, the dot included.
     pub fn name(self) -> Name<'m> {
-        Name { text: self.module.text(self.data.name), span: self.data.name }
+        let span = Lexer::within(self.module.source(), self.span).next_token().span;
+        Name { text: self.module.text(span), span }
     }
 
     /// Which one it is.
@@ -81,7 +83,7 @@ impl<'m> Directive<'m> {
 
     /// Its arguments, commas left out.
     pub fn arguments(self) -> ExprList<'m> {
-        ExprList::new(self.module, self.data.arguments)
+        ExprList::new(self.module, self.arguments)
     }
 
     /// What a `.loc` says.

@@ -51,9 +51,11 @@ impl<'m> Function<'m> {
     /// `.maxntid`, `.noreturn`, `.pragma` and the like between header and body.
     pub fn directives(self) -> impl ExactSizeIterator<Item = Directive<'m>> {
         let module = self.module;
-        module.arena.directives[self.data.directives.range()]
-            .iter()
-            .map(move |data| Directive { module, data })
+        module.arena.directives[self.data.directives.range()].iter().map(move |data| Directive {
+            module,
+            span: data.span,
+            arguments: data.arguments,
+        })
     }
 
     /// The body; a declaration has none.

@@ -167,7 +167,9 @@ impl<'m> Iterator for Statements<'m> {
                     variables: declaration.variables,
                 })
             }
-            NodeKind::Directive => Statement::Directive(Directive { module, data: &arena.directives[data] }),
+            NodeKind::Directive => {
+                Statement::Directive(Directive { module, span: node.span, arguments: node.data })
+            }
             NodeKind::Section => {
                 let section = arena.sections[data];
                 self.next = section.next;
