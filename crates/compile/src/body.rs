@@ -18,6 +18,8 @@ use smallvec::SmallVec;
 /// What is known about the function whose body is walked.
 pub(crate) struct Body<'m> {
     pub emit: Option<Emit>,
+    /// Nothing is kept of the IR: one instruction of each shape is enough to see whether it can be built.
+    trial: bool,
     /// The functions that are being inlined, outermost first.
     pub inlined: Vec<u32>,
     /// How many have been, one after the other.
@@ -50,6 +52,7 @@ pub(crate) fn check<'m>(
 ) -> BodyResult {
     let mut body = Body {
         emit: build.then(|| Emit::new(name, c.options.profile, c.out.address_size)),
+        trial: c.options.check_only,
         inlined: vec![],
         inlinings: 0,
         unsupported: None,
@@ -87,6 +90,7 @@ pub(crate) fn check<'m>(
     let function = match (body.unsupported, body.emit) {
         (Some(unusable), _) => Err(unusable),
         (None, None) => Err(Unusable::NotBuilt),
+        (None, Some(_)) if body.trial => Err(Unusable::NotBuilt),
         (None, Some(emit)) if c.sink.errors == 0 => Ok(emit.finish(dynamic)),
         (None, Some(_)) => Err(Unusable::Invalid),
     };
@@ -140,7 +144,7 @@ impl<'m> Body<'m> {
     }
 
     fn label(&mut self, c: &Checker<'m>, name: Name<'m>) {
-        let Some(emit) = &mut self.emit else { return };
+        let Some(emit) = self.emit.as_mut().filter(|_| !self.trial) else { return };
         if let Some(Entity::Label(index)) = c.scopes.lookup(name.text).map(|b| b.entity) {
             emit.label(index);
         }
@@ -177,8 +181,8 @@ impl<'m> Body<'m> {
         if matches!(*shape, Shape::Misfit(..)) && elements_to_addresses(instruction, &mut operands) {
             shape = c.cache.resolve(source, instruction, &operands, &self.pool, c.env);
         }
-        let m = match &*shape {
-            Shape::Fits(m) => m,
+        let (m, built) = match &*shape {
+            Shape::Fits(m, built) => (m, built),
             Shape::Misfit(..) if c.has_syntax_error(instruction.span()) => return self.abandon(),
             Shape::Misfit(form, misfits) => {
                 let unsupported = c.misfits(instruction, &operands, &self.pool, *form, misfits);
@@ -194,10 +198,15 @@ impl<'m> Body<'m> {
         if !self.places_fit(c, instruction, &operands, m) {
             return self.abandon();
         }
+        if self.trial && built.get() && !operands.iter().any(|o| names_memory(o, &self.pool)) {
+            return;
+        }
         if let Some(emit) = &mut self.emit {
             emit.builder().set_line(c.line(instruction.span()));
             let frame = Frame { c, places: &self.places };
-            if let Err(what) = emit.instruction(&frame, m, &operands, &self.pool, guard) {
+            let outcome = emit.instruction(&frame, m, &operands, &self.pool, guard);
+            built.set(outcome.is_ok());
+            if let Err(what) = outcome {
                 let text = format!("{what} is not supported yet");
                 let d = Diagnostic::new(Code::UnsupportedInstruction, text, instruction.span())
                     .note("kernels that contain it cannot be launched; all others can");
@@ -494,6 +503,17 @@ fn special_fits(
     let text = format!("`{}` has {} bits, not {bits}", special.name, special.ty.bits());
     c.report(Diagnostic::new(Code::BadOperand, text, operand.span));
     false
+}
+
+/// Whether a variable, which may be one of another module, or a list of addresses is in it: neither is part of the shape.
+fn names_memory(operand: &Operand<'_>, pool: &Pool<'_>) -> bool {
+    match operand.kind {
+        Kind::Variable { .. } => true,
+        Kind::Address(Address { base, .. }) => matches!(base, Base::Variable(_) | Base::List),
+        Kind::Vector(first, count) => pool.slice(first, count).iter().any(|o| names_memory(o, pool)),
+        Kind::Pair(first) => pool.slice(first, 2).iter().any(|o| names_memory(o, pool)),
+        _ => false,
+    }
 }
 
 /// The space the instruction's `n`th address is in; nothing for generic ones.

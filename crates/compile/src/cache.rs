@@ -7,12 +7,14 @@ use crate::operand::{Kind, Operand, Pool};
 use hostwarp_isa::{self as isa, Env, Match, Misfit, form};
 use hostwarp_syntax::{Const, Instruction};
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// What matching an instruction came to.
 pub(crate) enum Shape {
-    /// It has this form.
-    Fits(Match),
+    /// It has this form. The flag says that IR was built for such an instruction, so that it can be for all that name
+    /// no variable.
+    Fits(Match, Cell<bool>),
     /// It has none: the nearest, and what keeps it from that.
     Misfit(Option<&'static form::Parsed>, Vec<Misfit>),
 }
@@ -51,7 +53,7 @@ impl Cache {
         let operands: Vec<isa::Operand<'_>> = operands.iter().map(|o| to_isa(o, pool)).collect();
         let instr = isa::Instr { opcode: instruction.opcode(), mods: &mods, operands: &operands };
         let shape = Rc::new(match isa::resolve(&instr, env) {
-            Ok(m) => Shape::Fits(m),
+            Ok(m) => Shape::Fits(m, Cell::new(false)),
             Err((form, misfits)) => Shape::Misfit(form, misfits),
         });
         if self.shapes.len() >= MOST_SHAPES {

@@ -378,8 +378,7 @@ impl<'m> Checker<'m> {
         };
         let name = f.name().map_or("", |n| n.text);
         let limits = self.limits(f);
-        let build = f.is_entry() && !self.options.check_only;
-        let mut result = crate::body::check(self, body, name, build, None);
+        let mut result = crate::body::check(self, body, name, f.is_entry(), None);
         self.scopes.end_function(before);
         if !f.is_entry() {
             return;

@@ -50,7 +50,7 @@ use hostwarp_syntax::Parsed;
 pub struct Options {
     /// Whose bits are wanted.
     pub profile: Profile,
-    /// Only look for errors: no IR is built.
+    /// Only look for errors and for what is not supported yet: no IR is kept.
     pub check_only: bool,
     /// How many errors, and how many other diagnostics, are kept; the rest are counted.
     pub max_diagnostics: usize,

@@ -115,13 +115,14 @@ fn mutate(text: &str, r: &mut Random) -> String {
 }
 
 fn check(text: &str) {
+    let parsed = hostwarp_syntax::parse(text);
+    let mut said = vec![];
     for check_only in [false, true] {
-        let parsed = hostwarp_syntax::parse(text);
         let output = compile(&parsed, &Options { check_only, ..Options::default() });
         assert!(output.diagnostics.len() <= 401);
         let source = parsed.module.source();
         render(&output.diagnostics, source, "mutant.ptx", Style { colour: check_only, width: 80 });
-        to_json(&output.diagnostics, source, "mutant.ptx");
+        said.push(to_json(&output.diagnostics, source, "mutant.ptx"));
         for kernel in &output.module.kernels {
             if let Ok(f) = &kernel.function {
                 assert!(!output.has_errors());
@@ -129,6 +130,7 @@ fn check(text: &str) {
             }
         }
     }
+    assert_eq!(said[0], said[1], "checking says something else than compiling:\n{text}");
 }
 
 #[test]
@@ -151,6 +153,21 @@ fn nothing_and_noise() {
         check(&text.join(" "));
         _ = compile_snippet(&text.join(" "), Profile::Isa);
     }
+}
+
+#[test]
+fn checking_sees_what_cannot_be_built() {
+    // The second of each pair has the shape of the first.
+    let text = ".version 8.8\n.target sm_90\n.address_size 64\n.extern .global .u32 far;\n.global .u32 near;\n\
+        .entry variable() { .reg .b32 r; ld.global.u32 r, [near]; ld.global.u32 r, [far]; }\n\
+        .entry first() { .reg .b128 q; .reg .b64 a; atom.global.exch.b128 q, [a], q; }\n\
+        .entry second() { .reg .b128 q; .reg .b64 a; atom.global.exch.b128 q, [a], q; }\n\
+        .func once() { call once; ret; }\n.entry recursion() { call once; ret; }\n";
+    check(text);
+    let options = Options { check_only: true, ..Options::default() };
+    let output = compile(&hostwarp_syntax::parse(text), &options);
+    assert_eq!(output.diagnostics.len(), 4, "{:?}", output.diagnostics);
+    assert!(output.diagnostics.iter().all(|d| d.severity == hostwarp_compile::Severity::Unsupported));
 }
 
 #[test]

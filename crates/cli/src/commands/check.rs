@@ -50,7 +50,8 @@ impl Check {
     fn one(&self, path: &Path) -> Result<Option<Exit>, Failure> {
         let source = input::read(path)?;
         let parsed = syntax::parse(&source.bytes);
-        let diagnostics = compile::compile(&parsed, &compile::Options::default()).diagnostics;
+        let options = compile::Options { check_only: true, ..compile::Options::default() };
+        let diagnostics = compile::compile(&parsed, &options).diagnostics;
         let text = parsed.module.source();
         let count = |s: Severity| diagnostics.iter().filter(|d| d.severity == s).count();
         let (errors, unsupported, warnings) =
