@@ -4,8 +4,8 @@
 //! block arguments filled in at the end, when every predecessor is known.
 
 use crate::*;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::collections::HashMap;
 
 /// A variable: something with a type that may be assigned many times (a PTX register).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -18,7 +18,7 @@ pub struct Builder {
     line: u32,
     vars: Vec<Type>,
     /// What a variable holds at the end of a block, as far as known.
-    defs: HashMap<(Block, Var), Value>,
+    defs: FxHashMap<(Block, Var), Value>,
     terminated: Vec<bool>,
     preds: Vec<Vec<Block>>,
     /// The variable behind each parameter of each block.
@@ -34,7 +34,7 @@ impl Builder {
             current: Block::ENTRY,
             line: 0,
             vars: vec![],
-            defs: HashMap::new(),
+            defs: FxHashMap::default(),
             terminated: vec![false],
             preds: vec![vec![]],
             param_vars: vec![vec![]],
@@ -362,6 +362,11 @@ impl Builder {
     pub fn finish(mut self) -> Function {
         // Reading a predecessor may make parameters there, so go round until no block has any left to fill.
         let mut filled = vec![0; self.func.blocks.len()];
+        let mut sources = self.preds.clone();
+        for list in &mut sources {
+            list.sort_unstable();
+            list.dedup();
+        }
         loop {
             let mut changed = false;
             for (b, filled) in filled.iter_mut().enumerate() {
@@ -369,10 +374,7 @@ impl Builder {
                     let var = self.param_vars[b][*filled];
                     *filled += 1;
                     changed = true;
-                    let mut preds = self.preds[b].clone();
-                    preds.sort_unstable();
-                    preds.dedup();
-                    for pred in preds {
+                    for &pred in &sources[b] {
                         let arg = self.read_at_end(pred, var);
                         for t in self.func.blocks[pred.index()].term.targets_mut() {
                             if t.block.index() == b {

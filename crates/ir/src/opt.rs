@@ -2,7 +2,7 @@
 //! that cancel out, straight chains of blocks. Nothing here changes a bit of any result.
 
 use crate::*;
-use std::collections::HashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Simplifies a function until nothing changes. Value ids of what remains are kept.
 pub fn optimize(func: &mut Function) {
@@ -158,7 +158,7 @@ fn drop_params(func: &mut Function, drop: &[Vec<bool>]) {
 }
 
 /// The instruction defining each value; block parameters have none.
-fn definitions(func: &Function) -> HashMap<Value, (Op, smallvec::SmallVec<[Value; 4]>)> {
+fn definitions(func: &Function) -> FxHashMap<Value, (Op, smallvec::SmallVec<[Value; 4]>)> {
     let insts = func.blocks.iter().flat_map(|b| &b.insts);
     insts.filter_map(|i| i.result.map(|r| (r, (i.op, i.args.clone())))).collect()
 }
@@ -198,7 +198,7 @@ fn cancel_bit_casts(func: &mut Function) {
 fn float_params(func: &mut Function) {
     let defs = definitions(func);
     // A parameter's candidate float type: the one its uses or arguments agree on.
-    let mut params: HashMap<Value, (usize, usize)> = HashMap::new();
+    let mut params: FxHashMap<Value, (usize, usize)> = FxHashMap::default();
     for (b, data) in func.blocks.iter().enumerate() {
         for (i, p) in data.params.iter().enumerate() {
             if !func.ty(*p).is_float() && func.ty(*p).elem != Elem::I1 {
@@ -210,8 +210,8 @@ fn float_params(func: &mut Function) {
         return;
     }
     // Resolves bitcasts so that i32 → i16x2 → f16x2 counts as a use as f16x2.
-    let mut cast_users: HashMap<Value, Vec<(Value, Op)>> = HashMap::new();
-    let mut other_use: std::collections::HashSet<Value> = Default::default();
+    let mut cast_users: FxHashMap<Value, Vec<(Value, Op)>> = FxHashMap::default();
+    let mut other_use: FxHashSet<Value> = Default::default();
     for b in &func.blocks {
         for i in &b.insts {
             for a in &i.args {
@@ -228,8 +228,8 @@ fn float_params(func: &mut Function) {
         }
         other_use.extend(b.term.uses());
     }
-    let mut flow: HashMap<Value, Vec<Value>> = HashMap::new(); // parameter → arguments
-    let mut flow_out: HashMap<Value, Vec<Value>> = HashMap::new(); // value → parameters it is handed to
+    let mut flow: FxHashMap<Value, Vec<Value>> = FxHashMap::default(); // parameter → arguments
+    let mut flow_out: FxHashMap<Value, Vec<Value>> = FxHashMap::default(); // value → parameters it is handed to
     for b in &func.blocks {
         for t in b.term.targets() {
             for (p, a) in func.blocks[t.block.index()].params.iter().zip(&t.args) {
@@ -270,7 +270,7 @@ fn float_params(func: &mut Function) {
         }
     };
     // Start from the type of any float use, then keep what is consistent.
-    let mut want: HashMap<Value, Type> = HashMap::new();
+    let mut want: FxHashMap<Value, Type> = FxHashMap::default();
     for &p in params.keys() {
         let mut direct: Vec<Type> = vec![];
         let mut work = vec![p];
@@ -286,48 +286,52 @@ fn float_params(func: &mut Function) {
             want.insert(p, one);
         }
     }
-    // Case 1: every use is a float use (so payloads can never be seen). Case 2: every argument is a float's bits.
-    let mut by_use: std::collections::HashSet<Value> = want
+    // Case 1: every use is a float use (so payloads can never be seen). Case 2: every argument is a float's bits. Both begin with
+    // what may be so and take out what is not, and then what hung on that.
+    let all = |list: Option<&Vec<Value>>, test: &dyn Fn(&Value) -> bool| list.into_iter().flatten().all(test);
+    let mut by_use: FxHashSet<Value> = want
         .keys()
         .copied()
         .filter(|p| used_as(*p).is_some_and(|t| t.iter().all(|t| *t == want[p])))
         .collect();
-    loop {
-        let before = by_use.len();
-        let keep: Vec<Value> = by_use
-            .iter()
-            .copied()
-            .filter(|p| {
-                flow_out.get(p).into_iter().flatten().all(|q| by_use.contains(q) && want[q] == want[p])
-            })
-            .collect();
-        by_use = keep.into_iter().collect();
-        if by_use.len() == before {
-            break;
+    take_out(&mut by_use, &flow, |p, set| all(flow_out.get(p), &|q| set.contains(q) && want[q] == want[p]));
+    let mut by_arg: FxHashSet<Value> = want.keys().copied().collect();
+    take_out(&mut by_arg, &flow_out, |p, set| {
+        all(flow.get(p), &|a| {
+            made_from(*a) == Some(want[p])
+                || (set.contains(a) && want[a] == want[p])
+                || matches!(defs.get(a), Some((Op::Const(bits), _)) if !is_odd_nan(*bits, func.ty(*a), want[p]))
+        })
+    });
+    let mut chosen: Vec<Value> =
+        by_use.union(&by_arg).copied().filter(|p| want[p].elem != Elem::F64).collect();
+    chosen.sort_unstable();
+    let mut sources: Vec<Vec<usize>> = vec![vec![]; func.blocks.len()];
+    for (b, data) in func.blocks.iter().enumerate() {
+        for t in data.term.targets() {
+            let list = &mut sources[t.block.index()];
+            if list.last() != Some(&b) {
+                list.push(b);
+            }
         }
     }
-    let mut by_arg: std::collections::HashSet<Value> = want.keys().copied().collect();
-    loop {
-        let before = by_arg.len();
-        let keep: Vec<Value> = by_arg
-            .iter()
-            .copied()
-            .filter(|p| {
-                flow.get(p).into_iter().flatten().all(|a| {
-                    made_from(*a) == Some(want[p])
-                        || (by_arg.contains(a) && want[a] == want[p])
-                        || matches!(defs.get(a), Some((Op::Const(bits), _)) if !is_odd_nan(*bits, func.ty(*a), want[p]))
-                })
-            })
-            .collect();
-        by_arg = keep.into_iter().collect();
-        if by_arg.len() == before {
-            break;
-        }
-    }
-    let chosen: Vec<Value> = by_use.union(&by_arg).copied().filter(|p| want[p].elem != Elem::F64).collect();
     for p in chosen {
-        make_float(func, p, want[&p], params[&p]);
+        make_float(func, p, want[&p], params[&p], &sources[params[&p].0]);
+    }
+}
+
+/// Takes out of a set what `fits` denies, until it denies nothing; `hangs_on` says what to ask about again when one is gone.
+fn take_out(
+    set: &mut FxHashSet<Value>,
+    hangs_on: &FxHashMap<Value, Vec<Value>>,
+    fits: impl Fn(&Value, &FxHashSet<Value>) -> bool,
+) {
+    let mut work: Vec<Value> = set.iter().copied().collect();
+    while let Some(v) = work.pop() {
+        if set.contains(&v) && !fits(&v, set) {
+            set.remove(&v);
+            work.extend(hangs_on.get(&v).into_iter().flatten());
+        }
     }
 }
 
@@ -347,8 +351,8 @@ fn is_odd_nan(bits: u64, ty: Type, want: Type) -> bool {
     })
 }
 
-/// Turns parameter `p` into one of type `ty`; users get its bits back.
-fn make_float(func: &mut Function, p: Value, ty: Type, (block, index): (usize, usize)) {
+/// Turns parameter `p` into one of type `ty`; users get its bits back. `sources` are the blocks that go to its block.
+fn make_float(func: &mut Function, p: Value, ty: Type, (block, index): (usize, usize), sources: &[usize]) {
     let bits_ty = func.ty(p);
     let q = func.new_value(ty);
     func.blocks[block].params[index] = q;
@@ -361,7 +365,7 @@ fn make_float(func: &mut Function, p: Value, ty: Type, (block, index): (usize, u
         head.push(cast(Op::Bitcast, as_int, p));
     }
     func.blocks[block].insts.splice(0..0, head);
-    for b in 0..func.blocks.len() {
+    for &b in sources {
         let mut made = vec![];
         let mut next = func.types.len() as u32;
         for t in func.blocks[b].term.targets_mut() {
@@ -387,10 +391,10 @@ fn make_float(func: &mut Function, p: Value, ty: Type, (block, index): (usize, u
 /// Merges equal pure instructions inside one block, and constants and specials over the whole function into the entry.
 fn common_subexpressions(func: &mut Function) {
     let mut subst = Subst::new(func);
-    let mut global: HashMap<(Op, Type), Value> = HashMap::new();
+    let mut global: FxHashMap<(Op, Type), Value> = FxHashMap::default();
     let mut hoisted = vec![];
     for b in 0..func.blocks.len() {
-        let mut local: HashMap<(Op, Vec<Value>, Type), Value> = HashMap::new();
+        let mut local: FxHashMap<(Op, Vec<Value>, Type), Value> = FxHashMap::default();
         let insts = std::mem::take(&mut func.blocks[b].insts);
         let mut kept = Vec::with_capacity(insts.len());
         for mut i in insts {
@@ -434,8 +438,8 @@ fn common_subexpressions(func: &mut Function) {
 fn remove_dead(func: &mut Function) {
     let mut live = vec![false; func.types.len()];
     let mut work: Vec<Value> = vec![];
-    let mut def: HashMap<Value, (usize, usize)> = HashMap::new();
-    let mut param: HashMap<Value, Vec<Value>> = HashMap::new();
+    let mut def: FxHashMap<Value, (usize, usize)> = FxHashMap::default();
+    let mut param: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
     for (b, data) in func.blocks.iter().enumerate() {
         for (n, i) in data.insts.iter().enumerate() {
             if let Some(r) = i.result {

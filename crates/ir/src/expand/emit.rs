@@ -2,8 +2,8 @@
 //! an algorithm for one float is one for a pair as well.
 
 use crate::*;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use std::collections::{HashMap, HashSet};
 
 /// The expansion of one block in the making.
 pub(super) struct Emit<'f> {
@@ -11,11 +11,11 @@ pub(super) struct Emit<'f> {
     pub out: Vec<Inst>,
     pub line: u32,
     /// Constants of this block, so that each is made once.
-    consts: HashMap<(Type, u64), Value>,
+    consts: FxHashMap<(Type, u64), Value>,
     /// Values that are never subnormal: constants, and what an op with ftz left behind, need no flushing again.
-    pub flushed: HashSet<Value>,
+    pub flushed: FxHashSet<Value>,
     /// Values that are never NaN.
-    pub numbers: HashSet<Value>,
+    pub numbers: FxHashSet<Value>,
 }
 
 impl<'f> Emit<'f> {
@@ -24,15 +24,15 @@ impl<'f> Emit<'f> {
             types,
             out: vec![],
             line: 0,
-            consts: HashMap::new(),
-            flushed: HashSet::new(),
-            numbers: HashSet::new(),
+            consts: FxHashMap::default(),
+            flushed: FxHashSet::default(),
+            numbers: FxHashSet::default(),
         }
     }
 
     /// Notes what constants and conversions say about their results, so that less needs to be checked.
     pub fn learn(&mut self, insts: &[Inst]) {
-        let mut known = HashMap::new();
+        let mut known = FxHashMap::default();
         for i in insts {
             let Some(r) = i.result else { continue };
             let bits = match i.op {
