@@ -10,7 +10,8 @@ use crate::fault::KernelFaultKind;
 use crate::kernels::CHUNK;
 use crate::launch::Launch;
 use crate::lower::{
-    Ahead, Arg, BLEND, Base, Code, Dst, Edge, Inst, Kind, LANE_BYTES, LANE_TID, LANE_WARP, Terminator,
+    Ahead, Arg, BLEND, Base, Code, Dst, Edge, Inst, Kind, LANE_BYTES, LANE_ID, LANE_TID, LANE_WARP,
+    Terminator,
 };
 use crate::regs::Regs;
 use hostwarp_ir::{BarrierKind, Block, Special, TrapKind};
@@ -161,6 +162,7 @@ fn prepare(launch: &Launch, cta: &mut Cta, code: &Code) {
             put(*offset, lane, t);
         }
         put(LANE_WARP, lane, (lane / CHUNK) as u32);
+        put(LANE_ID, lane, (lane % CHUNK) as u32);
     }
 }
 

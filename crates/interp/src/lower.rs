@@ -138,8 +138,11 @@ pub(crate) struct AheadStep {
 /// Columns in [`Base::Lane`]: offsets per lane.
 pub(crate) const LANE_TID: [u32; 3] = [0, 4, 8];
 pub(crate) const LANE_WARP: u32 = 12;
+/// The same in every warp, and yet a column of all: packed kernels go through a warp in several steps, so what differs between
+/// lanes cannot stand still.
+pub(crate) const LANE_ID: u32 = 16;
 /// Bytes per lane of all of them.
-pub(crate) const LANE_BYTES: u32 = 16;
+pub(crate) const LANE_BYTES: u32 = 20;
 
 /// Bytes per lane of scratch used to compute results of lanes that run beside others that do not.
 pub(crate) const BLEND: u32 = 64;
@@ -169,8 +172,6 @@ struct Lowering<'a> {
     /// The operand of each value that has one without a frame.
     place: Vec<Option<Arg>>,
     consts: Vec<(u64, Type, u32)>,
-    /// Columns among the constants that hold lane numbers.
-    lane_ids: Vec<u32>,
     const_bytes: u32,
     scratch_bytes: u32,
 }
@@ -188,7 +189,6 @@ impl Code {
             level,
             place: vec![None; func.types.len()],
             consts: vec![],
-            lane_ids: vec![],
             const_bytes: 0,
             scratch_bytes: EDGE,
         };
@@ -205,11 +205,6 @@ impl Code {
             let column = &mut bytes[*at as usize..][..32 * ty.bytes()];
             for e in column.chunks_exact_mut(elem) {
                 e.copy_from_slice(&bits.to_le_bytes()[..elem]);
-            }
-        }
-        for at in &lowering.lane_ids {
-            for (l, e) in bytes[*at as usize..][..128].chunks_exact_mut(4).enumerate() {
-                e.copy_from_slice(&(l as u32).to_le_bytes());
             }
         }
         Code {
@@ -282,9 +277,7 @@ impl Lowering<'_> {
                         continue;
                     }
                     (Op::Special(Special::LaneId), _) => {
-                        let offset = self.column(Type::I32);
-                        self.lane_ids.push(offset);
-                        self.place[r.index()] = Some(Arg { base: Base::Const, offset, step: 0 });
+                        self.place[r.index()] = Some(Arg { base: Base::Lane, offset: LANE_ID, step: 128 });
                         continue;
                     }
                     (_, Invariance::None) => continue,
