@@ -45,3 +45,11 @@ pub fn doc() -> Result {
 pub fn test() -> Result {
     cargo(&["test", "--quiet", "--workspace", "--no-fail-fast"], &[("HOSTWARP_REQUIRE_LLVM", "1")])
 }
+
+/// Random kernels on both engines; options are handed on.
+pub fn torture() -> Result {
+    let options: Vec<String> = std::env::args().skip(2).collect();
+    let run = ["run", "--release", "--quiet", "-p", "hostwarp-torture", "--bin", "torture", "--"];
+    let args: Vec<&str> = run.into_iter().chain(options.iter().map(String::as_str)).collect();
+    cargo(&args, &[])
+}

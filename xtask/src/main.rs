@@ -29,6 +29,7 @@ const COMMANDS: &[Entry] = &[
     ("doc", "documentation, warnings denied", ci::doc),
     ("ptxas-agreement", "compare what is legal with ptxas; writes docs/ptxas-agreement.md", agreement::run),
     ("bench", "measure against native C and pocl; writes docs/benchmarks.md", bench::all),
+    ("torture", "run random kernels on both engines and compare; `--help` says more", ci::torture),
     ("licences", "licences of dependencies", licences::check),
 ];
 

@@ -1,0 +1,372 @@
+//! Accesses to memory that do not depend on the order in which threads run: what is read was never written, or by the same thread, or
+//! before a barrier; what all threads change is changed by operations whose order does not matter.
+
+use crate::instruction::{Family, Maker, OpForm, forms};
+use crate::program::{Bank, Guard, Inst, Operand, Reg, Shape, Stmt, What, layout};
+use hostwarp_isa::Ty;
+
+const INPUT: Reg = Reg(Bank::B, 0);
+const INPUT_WORD: Reg = Reg(Bank::B, 2);
+const OWN: Reg = Reg(Bank::B, 3);
+const COLUMN: Reg = Reg(Bank::B, 4);
+const SLOT: Reg = Reg(Bank::B, 5);
+const MEMORY: Reg = Reg(Bank::B, 1);
+/// The thread's number in its CTA and in the grid.
+pub const THREAD: Reg = Reg(Bank::I, 0);
+/// The thread's number in the grid.
+pub const GLOBAL_THREAD: Reg = Reg(Bank::I, 2);
+const INDEX: Reg = Reg(Bank::T, 0);
+const ADDRESS: Reg = Reg(Bank::A, 0);
+
+/// A place that a thread may access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Region {
+    /// Never written.
+    Input,
+    /// The thread's own bytes.
+    Own,
+    /// The thread's own words, in columns.
+    Column,
+    /// The thread's own bytes of shared memory.
+    Slot,
+    Local,
+    Table,
+    /// The array parameter.
+    Bag,
+}
+
+fn constant(n: impl ToString) -> What {
+    What::Constant(n.to_string(), false)
+}
+
+fn inst(head: &str, dest: Reg, sources: &[What]) -> Inst {
+    Inst::new(head, &[What::Reg(dest)], sources)
+}
+
+/// A load or a store with the instructions that make its address.
+pub fn access(m: &mut Maker<'_>, k: &Shape) -> Option<Vec<Inst>> {
+    let rooms = forms(Family::Access);
+    let room = m.r.below(rooms.len());
+    let form = *m.r.pick(&rooms[room]);
+    let mods = m.mods(form.parsed);
+    let has = |name: &str| mods.iter().flatten().any(|x| *x == name);
+    let starts = |prefix: &str| mods.iter().flatten().any(|x| x.starts_with(prefix));
+    let store = form.opcode == "st";
+    let bytes = bytes(form, &mods)?;
+    let generic =
+        !(starts(".global") || starts(".shared") || starts(".local") || starts(".const") || starts(".param"));
+    let region = if starts(".shared") {
+        Region::Slot
+    } else if starts(".local") {
+        Region::Local
+    } else if starts(".const") {
+        Region::Table
+    } else if starts(".param") {
+        Region::Bag
+    } else if has(".nc") || form.opcode == "ldu" {
+        Region::Input
+    } else if generic && !has(".mmio") && !starts(".L") {
+        *m.r.pick(&[Region::Own, Region::Slot, Region::Local, Region::Column])
+    } else if store {
+        *m.r.pick(&[Region::Own, Region::Column])
+    } else {
+        *m.r.pick(&[Region::Input, Region::Input, Region::Own, Region::Column])
+    };
+    if store && matches!(region, Region::Table | Region::Bag) {
+        return None;
+    }
+    let (mut lines, at) = address(m, k, region, bytes, generic)?;
+    let access = (0..4).find_map(|_| m.with_mods(form, &mods, Some(&at)))?;
+    lines.push(access);
+    Some(lines)
+}
+
+/// Bytes that an access takes.
+fn bytes(form: OpForm, mods: &[Option<&'static str>]) -> Option<u64> {
+    let get = |name: &str| form.parsed.mods.iter().position(|m| m.name == name).and_then(|i| mods[i]);
+    let count = get(".vec").map_or(Some(1), |v| v[2..].parse::<u64>().ok())?;
+    let bytes = count * u64::from(Ty::parse(get(".type")?)?.bits()) / 8;
+    (bytes <= 16).then_some(bytes)
+}
+
+/// An address in the region for an access of so many bytes.
+fn address(
+    m: &mut Maker<'_>,
+    k: &Shape,
+    region: Region,
+    bytes: u64,
+    generic: bool,
+) -> Option<(Vec<Inst>, What)> {
+    let (base, size) = match region {
+        Region::Input => (INPUT, layout::INPUT_WORDS * 8),
+        Region::Own => (OWN, layout::OWN),
+        Region::Slot => (SLOT, layout::SLOT),
+        Region::Local => (ADDRESS, layout::LOCAL),
+        Region::Table => (ADDRESS, layout::TABLE),
+        Region::Bag => (ADDRESS, layout::BAG),
+        Region::Column if bytes <= 8 => {
+            // Neighbours access neighbouring words.
+            let column = m.r.below(layout::COLUMNS as usize) as u64 * 8 * k.all_threads();
+            let within = m.r.below((8 / bytes) as usize) as u64 * bytes;
+            return Some((vec![], What::Address(COLUMN, (column + within) as i64)));
+        }
+        Region::Column => return None,
+    };
+    let mut lines = vec![];
+    let fixed = |m: &mut Maker<'_>| (m.r.below((size / bytes) as usize) as u64 * bytes) as i64;
+    match region {
+        Region::Bag => return Some((lines, What::Named("bag", fixed(m)))),
+        Region::Table if m.r.percent(30) => return Some((lines, What::Named("table", fixed(m)))),
+        Region::Local if !generic && m.r.percent(30) => {
+            return Some((lines, What::Named("mine", fixed(m))));
+        }
+        // The thread's own word, and how far apart threads are, as the size of the access says.
+        Region::Input if bytes <= 8 && m.r.percent(40) => {
+            let at = fixed(m) & !7;
+            if m.r.percent(50) {
+                return Some((lines, What::Address(INPUT_WORD, at)));
+            }
+            let sources = [What::Reg(GLOBAL_THREAD), constant(bytes), What::Reg(INPUT)];
+            lines.push(inst("mad.wide.u32", ADDRESS, &sources));
+            return Some((lines, What::Address(ADDRESS, at)));
+        }
+        Region::Local => lines.push(inst("mov.u64", ADDRESS, &[What::Name("mine")])),
+        Region::Table => lines.push(inst("mov.u64", ADDRESS, &[What::Name("table")])),
+        _ => {}
+    }
+    if generic {
+        let convert = match region {
+            Region::Local => Some("cvta.local.u64"),
+            Region::Slot => Some("cvta.shared.u64"),
+            Region::Table => Some("cvta.const.u64"),
+            _ => None,
+        };
+        if let Some(convert) = convert {
+            lines.push(inst(convert, ADDRESS, &[What::Reg(base)]));
+        }
+    }
+    let base = if lines.is_empty() { base } else { ADDRESS };
+    if m.r.percent(40) {
+        return Some((lines, What::Address(base, fixed(m))));
+    }
+    let r = m.reg(Bank::R);
+    let mask = (size - 1) & !(bytes - 1);
+    lines.push(inst("and.b32", INDEX, &[What::Reg(r), constant(mask)]));
+    let wide = Reg(Bank::A, 1);
+    if m.r.percent(50) {
+        lines.push(inst("cvt.u64.u32", wide, &[What::Reg(INDEX)]));
+        lines.push(inst("add.s64", ADDRESS, &[What::Reg(base), What::Reg(wide)]));
+    } else {
+        lines.push(inst("mad.wide.u32", ADDRESS, &[What::Reg(INDEX), constant(1), What::Reg(base)]));
+    }
+    Some((lines, What::Address(ADDRESS, 0)))
+}
+
+/// Cells that atomics work on: each is always changed in the same way.
+#[derive(Clone, Debug, Default)]
+pub struct Cells {
+    global: Vec<String>,
+    shared: Vec<String>,
+}
+
+/// Cells that one operation has.
+const EACH: u64 = 4;
+
+impl Cells {
+    /// How many shared cells there must be.
+    pub fn shared_count(&self) -> u32 {
+        self.shared.len() as u32 * EACH as u32
+    }
+
+    /// The first cell of the operation on this type.
+    fn of(&mut self, key: &str, shared: bool) -> Option<u64> {
+        let cells = if shared { &mut self.shared } else { &mut self.global };
+        let index = match cells.iter().position(|k| k == key) {
+            Some(i) => i,
+            None if (cells.len() as u64) < layout::CELLS / EACH => {
+                cells.push(key.to_string());
+                cells.len() - 1
+            }
+            None => return None,
+        };
+        Some(index as u64 * EACH)
+    }
+}
+
+/// An atomic operation, on the thread's own bytes or on cells that all threads change.
+pub fn atomic(m: &mut Maker<'_>, k: &Shape, cells: &mut Cells) -> Option<Vec<Inst>> {
+    let rooms = forms(Family::Atomic);
+    let room = m.r.below(rooms.len());
+    let form = *m.r.pick(&rooms[room]);
+    let mods = m.mods(form.parsed);
+    let get = |name: &str| form.parsed.mods.iter().position(|x| x.name == name).and_then(|i| mods[i]);
+    let bytes = bytes(form, &mods)?;
+    let (op, ty) = (get(".op")?, Ty::parse(get(".type")?)?);
+    let space = get(".space");
+    let in_shared = space.is_some_and(|s| s.starts_with(".shared"));
+    let exact = matches!(ty, Ty::F32 | Ty::F64) && op == ".add" && get(".vec").is_none();
+    let orderless = exact
+        || !ty.is_float()
+            && matches!(op, ".add" | ".and" | ".or" | ".xor" | ".min" | ".max" | ".inc" | ".dec");
+    if !orderless || m.r.percent(40) {
+        let region = if in_shared { Region::Slot } else { Region::Own };
+        let (mut lines, at) = address(m, k, region, bytes, space.is_none())?;
+        lines.push((0..4).find_map(|_| m.with_mods(form, &mods, Some(&at)))?);
+        return Some(lines);
+    }
+    let key = format!("{op}{ty}");
+    let first = cells.of(&key, in_shared)?;
+    let r = m.reg(Bank::R);
+    let mut lines = vec![inst("and.b32", INDEX, &[What::Reg(r), constant(EACH - 1)])];
+    if in_shared {
+        lines.push(inst("mov.u64", ADDRESS, &[What::Name("cells")]));
+    }
+    let base = if in_shared { ADDRESS } else { MEMORY };
+    lines.push(inst("mad.wide.u32", ADDRESS, &[What::Reg(INDEX), constant(8), What::Reg(base)]));
+    let mut access = m.with_mods(form, &mods, Some(&What::Address(ADDRESS, first as i64 * 8)))?;
+    // Who comes first sees something else than who comes second.
+    for o in access.operands.iter_mut().filter(|o| o.dest) {
+        o.what = What::Sink;
+    }
+    // What is added or counted to.
+    let at = access.operands.iter().position(|o| matches!(o.what, What::Address(..)))? + 1;
+    if exact {
+        // Small integers add up exactly, in whatever order.
+        let (number, word) = (m.r.below(100), Reg(Bank::T, 1));
+        let source = m.reg(Bank::R);
+        let value = if ty == Ty::F32 { Reg(Bank::T, 2) } else { Reg(Bank::A, 2) };
+        if number < 50 {
+            lines.push(inst("and.b32", word, &[What::Reg(source), constant(255)]));
+            lines.push(inst(&format!("cvt.rn{ty}.u32"), value, &[What::Reg(word)]));
+            access.operands[at] = Operand::source(What::Reg(value));
+        } else {
+            let text = match ty {
+                Ty::F32 => format!("0f{:08x}", (number as f32).to_bits()),
+                _ => format!("0d{:016x}", (number as f64).to_bits()),
+            };
+            access.operands[at] = Operand::source(What::Constant(text, true));
+        }
+    } else if matches!(op, ".inc" | ".dec") {
+        access.operands[at] = Operand::source(constant(7 + first));
+    }
+    lines.push(access);
+    Some(lines)
+}
+
+/// A register modulo a number, as the index.
+fn within(r: Reg, n: u32) -> Inst {
+    if n.is_power_of_two() {
+        return inst("and.b32", INDEX, &[What::Reg(r), constant(n - 1)]);
+    }
+    inst("rem.u32", INDEX, &[What::Reg(r), constant(n)])
+}
+
+/// Every thread stores something in its slot of shared memory, waits for all, and reads what another one has stored.
+pub fn exchange(m: &mut Maker<'_>, k: &Shape) -> Vec<Inst> {
+    let threads = k.threads();
+    let ty = *m.r.pick(&[Ty::B32, Ty::B64, Ty::B16, Ty::F32]);
+    let at = m.r.below((layout::SLOT / u64::from(ty.bits() / 8)) as usize) as i64 * i64::from(ty.bits() / 8);
+    let (value, result) = (m.typed(ty), m.typed(ty));
+    let store = format!("st.shared{ty}");
+    let mut lines = vec![Inst::new(store, &[], &[What::Address(SLOT, at), What::Reg(value)]), barrier(m, k)];
+    let by = m.r.below(threads as usize) as u32;
+    match m.r.below(4) {
+        // The neighbour, round the corner.
+        0 => {
+            lines.push(inst("add.u32", INDEX, &[What::Reg(THREAD), constant(by)]));
+            lines.push(within(INDEX, threads));
+        }
+        // The other end.
+        1 => lines.push(inst("sub.u32", INDEX, &[constant(threads - 1), What::Reg(THREAD)])),
+        // All the same one.
+        2 => lines.push(inst("mov.u32", INDEX, &[constant(by)])),
+        // Whatever a register says.
+        _ => {
+            let r = m.reg(Bank::R);
+            lines.push(within(r, threads));
+        }
+    }
+    lines.push(inst("mov.u64", ADDRESS, &[What::Name("slots")]));
+    lines.push(inst(
+        "mad.wide.u32",
+        ADDRESS,
+        &[What::Reg(INDEX), constant(layout::SLOT), What::Reg(ADDRESS)],
+    ));
+    lines.push(inst(&format!("ld.shared{ty}"), result, &[What::Address(ADDRESS, at)]));
+    lines.push(barrier(m, k));
+    lines
+}
+
+/// As [`exchange`], among the lanes of a warp that are here.
+pub fn warp_exchange(m: &mut Maker<'_>, k: &Shape, mask: Reg) -> Vec<Inst> {
+    let (value, result, lane) = (m.reg(Bank::R), m.reg(Bank::R), m.reg(Bank::R));
+    let at = m.r.below(4) as i64 * 4;
+    let first = Reg(Bank::T, 1);
+    let sync = Inst::new("bar.warp.sync", &[], &[What::Reg(mask)]);
+    let here = Reg(Bank::G, 0);
+    vec![
+        Inst::new("st.shared.b32", &[], &[What::Address(SLOT, at), What::Reg(value)]),
+        sync.clone(),
+        // A lane of this warp: the first, or one of those there.
+        inst("and.b32", first, &[What::Reg(THREAD), constant("0xffffffe0")]),
+        inst("and.b32", INDEX, &[What::Reg(lane), constant(31)]),
+        inst("shr.u32", Reg(Bank::T, 2), &[What::Reg(mask), What::Reg(INDEX)]),
+        inst("and.b32", Reg(Bank::T, 2), &[What::Reg(Reg(Bank::T, 2)), constant(1)]),
+        inst("setp.ne.u32", here, &[What::Reg(Reg(Bank::T, 2)), constant(0)]),
+        inst("add.u32", INDEX, &[What::Reg(INDEX), What::Reg(first)]),
+        // Its own slot where that lane is not here.
+        inst("selp.b32", INDEX, &[What::Reg(INDEX), What::Reg(THREAD), What::Reg(here)]),
+        inst("min.u32", INDEX, &[What::Reg(INDEX), constant(k.threads() - 1)]),
+        inst("mov.u64", ADDRESS, &[What::Name("slots")]),
+        inst("mad.wide.u32", ADDRESS, &[What::Reg(INDEX), constant(layout::SLOT), What::Reg(ADDRESS)]),
+        inst("ld.shared.b32", result, &[What::Address(ADDRESS, at)]),
+        sync,
+    ]
+}
+
+/// Barriers that some threads arrive at without waiting. Nobody waits there for anything else: those who have arrived may come to the
+/// next barrier before the others have come to this one.
+const ARRIVALS: [usize; 4] = [12, 13, 14, 15];
+
+/// A barrier for all threads of the CTA, in one of its spellings.
+pub fn barrier(m: &mut Maker<'_>, k: &Shape) -> Inst {
+    let id = if m.r.percent(70) { 0 } else { m.r.below(ARRIVALS[0]) };
+    let head = *m.r.pick(&["bar.sync", "bar.sync", "bar.cta.sync", "barrier.sync", "barrier.sync.aligned"]);
+    // With a count exited threads are missed, so only where nobody exits; and it counts whole warps.
+    if !k.exits && k.threads().is_multiple_of(32) && id != 0 && m.r.percent(40) {
+        return Inst::new(head, &[], &[constant(id), constant(k.threads())]);
+    }
+    Inst::new(head, &[], &[constant(id)])
+}
+
+/// Some warps store and go on, the others wait for them and read.
+pub fn producers(m: &mut Maker<'_>, k: &Shape) -> Option<Stmt> {
+    let warps = k.threads() / 32;
+    if !k.threads().is_multiple_of(32) || warps < 2 || k.exits {
+        return None;
+    }
+    let first = 1 + m.r.below(warps as usize - 1) as u32;
+    let condition = Reg(Bank::G, 0);
+    let decide = vec![inst("setp.lt.u32", condition, &[What::Reg(THREAD), constant(first * 32)])];
+    let (value, result) = (m.reg(Bank::R), m.reg(Bank::R));
+    let id = constant(m.r.pick(&ARRIVALS));
+    let all = constant(k.threads());
+    let produce = vec![
+        Inst::new("st.shared.b32", &[], &[What::Address(SLOT, 0), What::Reg(value)]),
+        Inst::new("bar.arrive", &[], &[id.clone(), all.clone()]),
+    ];
+    let r = m.reg(Bank::R);
+    let consume = vec![
+        Inst::new("bar.sync", &[], &[id, all]),
+        inst("rem.u32", INDEX, &[What::Reg(r), constant(first * 32)]),
+        inst("mov.u64", ADDRESS, &[What::Name("slots")]),
+        inst("mad.wide.u32", ADDRESS, &[What::Reg(INDEX), constant(layout::SLOT), What::Reg(ADDRESS)]),
+        inst("ld.shared.b32", result, &[What::Address(ADDRESS, 0)]),
+    ];
+    let [then, otherwise] = [produce, consume].map(|is| vec![Stmt::Group(is)]);
+    let guard = Guard { reg: condition, not: false };
+    // Nobody stores again before all have read.
+    let last = Stmt::Inst(barrier(m, k));
+    let branch = Stmt::If { guard, mask: None, then, otherwise };
+    Some(Stmt::Fixed(vec![Stmt::Group(decide), branch, last]))
+}

@@ -1,0 +1,307 @@
+//! Runs a kernel on every engine and compares.
+
+use crate::program::{Kernel, layout};
+use crate::random::Random;
+use hostwarp::{Arg, Device, Engine, Error, ErrorKind};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Instructions after which a kernel counts as one that does not end.
+const FUEL: u64 = 300_000_000;
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Lanes in one vector that the jit can be told to use.
+pub const WIDTHS: [u32; 3] = [8, 16, 32];
+
+/// A kernel as text with all it takes to run it: what a file of past failures holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The module, its first line being the launch as a comment.
+    pub text: String,
+    /// Of the memory's contents.
+    pub seed: u64,
+    /// Threads of a CTA.
+    pub block: [u32; 3],
+    /// CTAs.
+    pub grid: [u32; 3],
+    /// The parameter of that name.
+    pub limit: u32,
+    /// Words of input; the last of them hold a small number, the same for every thread.
+    pub input: u64,
+    /// Words of memory.
+    pub memory: u64,
+}
+
+const MARK: &str = "// torture:";
+
+impl Case {
+    /// The case of a kernel.
+    pub fn of(kernel: &Kernel) -> Case {
+        let shape = kernel.shape;
+        let case = Case {
+            text: String::new(),
+            seed: kernel.seed,
+            block: shape.block,
+            grid: shape.grid,
+            limit: shape.limit.unwrap_or(u32::MAX),
+            input: shape.input_words(),
+            memory: kernel.memory_words(),
+        };
+        let [b, g] = [case.block, case.grid].map(|v| format!("{} {} {}", v[0], v[1], v[2]));
+        let head = format!(
+            "{MARK} seed {} block {b} grid {g} limit {} input {} memory {}\n",
+            case.seed, case.limit, case.input, case.memory
+        );
+        Case { text: head + &kernel.text(), ..case }
+    }
+
+    /// Reads a file of a past failure.
+    pub fn parse(text: &str) -> Result<Case, String> {
+        let line = text.lines().find_map(|l| l.strip_prefix(MARK)).ok_or(format!("no line `{MARK} …`"))?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let numbers = |name: &str, count: usize| -> Result<Vec<u64>, String> {
+            let at = words.iter().position(|w| *w == name).ok_or(format!("no `{name}`"))?;
+            let values: Vec<u64> = words[at + 1..].iter().map_while(|w| w.parse().ok()).collect();
+            if values.len() == count { Ok(values) } else { Err(format!("`{name}` wants {count} numbers")) }
+        };
+        let one = |name: &str| numbers(name, 1).map(|v| v[0]);
+        let three = |name: &str| numbers(name, 3).map(|v| [v[0] as u32, v[1] as u32, v[2] as u32]);
+        Ok(Case {
+            text: text.into(),
+            seed: one("seed")?,
+            block: three("block")?,
+            grid: three("grid")?,
+            limit: one("limit")? as u32,
+            input: one("input")?,
+            memory: one("memory")?,
+        })
+    }
+
+    fn threads(&self) -> u64 {
+        self.block.iter().chain(&self.grid).map(|n| u64::from(*n)).product()
+    }
+
+    /// What memory holds at first: input, memory, and the array parameter.
+    fn contents(&self) -> (Vec<u64>, Vec<u64>, Vec<u8>) {
+        let mut r = Random::new(self.seed ^ 0x5eed);
+        let same = 1 + r.bits() % 4;
+        let varied = self.input.saturating_sub(self.threads());
+        let input = (0..self.input).map(|i| if i < varied { r.word() } else { same }).collect();
+        // Counters begin at 0: sums of floats stay exact.
+        let memory = (0..self.memory).map(|i| if i < layout::CELLS { 0 } else { r.bits() }).collect();
+        let bag = (0..layout::BAG).map(|_| r.bits() as u8).collect();
+        (input, memory, bag)
+    }
+}
+
+/// How a kernel is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Variant {
+    /// The engine.
+    pub engine: Engine,
+    /// Lanes in one vector; what the engine chooses if not given.
+    pub width: Option<u32>,
+    /// Threads that run CTAs.
+    pub threads: usize,
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let engine = format!("{:?}", self.engine).to_lowercase();
+        let width = self.width.map_or("width auto".into(), |w| format!("width {w}"));
+        write!(f, "{engine}, {width}, {} threads", self.threads)
+    }
+}
+
+const REFERENCE: Variant = Variant { engine: Engine::Interp, width: None, threads: 1 };
+
+/// What went wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// Memory differs from what the reference left.
+    Difference {
+        /// Of which run.
+        variant: Variant,
+        /// The first word that differs.
+        word: usize,
+        /// What it should be.
+        want: u64,
+        /// What it is.
+        got: u64,
+        /// How many differ.
+        count: usize,
+    },
+    /// A fault or an error: generated kernels have none.
+    Error {
+        /// Of which run.
+        variant: Variant,
+        /// What it says.
+        text: String,
+    },
+    /// The engine panicked.
+    Panic {
+        /// What it said.
+        text: String,
+    },
+}
+
+impl Failure {
+    /// Whether the other is a failure of the same kind.
+    pub fn is_like(&self, other: &Failure) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Difference { variant, word, want, got, count } => write!(
+                f,
+                "{variant}: {count} words of memory differ; word {word} should be {want:#018x} and is {got:#018x}"
+            ),
+            Failure::Error { variant, text } => write!(f, "{variant}: {text}"),
+            Failure::Panic { text } => write!(f, "panic: {text}"),
+        }
+    }
+}
+
+/// What running a case came to.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// What went wrong, if anything.
+    pub failure: Option<Failure>,
+    /// Widths the jit ran at.
+    pub widths: Vec<u32>,
+    /// Why the jit did not take it, where it did not.
+    pub refused: Vec<String>,
+    /// Why Hostwarp does not do it at all.
+    pub unsupported: Option<String>,
+    /// Core ops it consists of, if asked for.
+    pub ops: Vec<String>,
+}
+
+/// A device to run kernels on.
+#[derive(Debug)]
+pub struct Bench {
+    device: Device,
+    /// Widths to try besides the one the engine chooses: all, or one chosen by the seed.
+    pub all_widths: bool,
+    /// Compile once: as the jit likes, or at a width chosen by the seed.
+    pub one_width: bool,
+    /// Collect core ops.
+    pub count_ops: bool,
+}
+
+impl Bench {
+    /// A device with this libLLVM, or one that is found.
+    pub fn new(llvm: Option<PathBuf>) -> Result<Bench, String> {
+        let mut device = Device::builder().memory(64 << 20).threads(1);
+        if let Some(path) = llvm {
+            device = device.llvm(path);
+        }
+        let device = device.build().map_err(|e| e.to_string())?;
+        device.llvm()?;
+        Ok(Bench { device, all_widths: false, one_width: false, count_ops: false })
+    }
+
+    /// Runs a case on the reference and on the others, and compares.
+    pub fn run(&self, case: &Case) -> Outcome {
+        let mut outcome = Outcome::default();
+        let run = catch_unwind(AssertUnwindSafe(|| self.compare(case, &mut outcome)));
+        let failure = run.unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or(panic.downcast_ref::<&str>().map(|s| (*s).to_string()));
+            Err(Failure::Panic { text: text.unwrap_or_default() })
+        });
+        outcome.failure = failure.err();
+        outcome
+    }
+
+    fn compare(&self, case: &Case, outcome: &mut Outcome) -> Result<(), Failure> {
+        let wrong = |variant: Variant, e: &dyn fmt::Display| Failure::Error { variant, text: e.to_string() };
+        let load = self.device.load("torture.ptx", &case.text);
+        let kernel = load.and_then(|m| m.kernel("torture")).map_err(|e| wrong(REFERENCE, &e))?;
+        if self.count_ops {
+            outcome.ops = crate::coverage::ops(&kernel);
+        }
+        let (input, memory, bag) = case.contents();
+        let input = self.device.buffer_from(&input).map_err(|e| wrong(REFERENCE, &e))?;
+        let buffer = self.device.buffer::<u64>(memory.len()).map_err(|e| wrong(REFERENCE, &e))?;
+        let launch = |variant: Variant| -> Result<(Vec<u64>, Option<u32>), Error> {
+            buffer.write(0, &memory)?;
+            let mut launch = kernel
+                .launch()
+                .block(case.block)
+                .grid(case.grid)
+                .arg(&input)
+                .arg(&buffer)
+                .arg(case.limit)
+                .arg(Arg::bytes(bag.clone()))
+                .engine(variant.engine)
+                .threads(variant.threads)
+                .fuel(FUEL)
+                .timeout(TIMEOUT);
+            if let Some(width) = variant.width {
+                launch = launch.width(width);
+            }
+            let report = launch.run()?;
+            Ok((buffer.to_vec()?, report.width))
+        };
+        let want = match launch(REFERENCE) {
+            Ok((memory, _)) => memory,
+            Err(e) if e.kind() == ErrorKind::Unsupported => {
+                outcome.unsupported = Some(e.to_string());
+                return Ok(());
+            }
+            Err(e) => return Err(wrong(REFERENCE, &e)),
+        };
+        let mut chosen = None;
+        for variant in self.variants(case) {
+            // Compiled already.
+            if variant.width.is_some() && variant.width == chosen {
+                continue;
+            }
+            let (got, width) = match launch(variant) {
+                Ok(done) => done,
+                Err(Error::Launch(text)) if text.starts_with("the jit cannot run this kernel") => {
+                    outcome.refused.push(text);
+                    continue;
+                }
+                Err(e) => return Err(wrong(variant, &e)),
+            };
+            outcome.widths.extend(width);
+            chosen = chosen.or(width);
+            let differing = || want.iter().zip(&got).enumerate().filter(|(_, (w, g))| w != g);
+            if let Some((word, (want, got))) = differing().next() {
+                let count = differing().count();
+                return Err(Failure::Difference { variant, word, want: *want, got: *got, count });
+            }
+        }
+        Ok(())
+    }
+
+    /// The runs to compare with the reference: the jit as it likes, and as the seed says.
+    fn variants(&self, case: &Case) -> Vec<Variant> {
+        let mut r = Random::new(case.seed ^ 0x7a51);
+        let jit = |width, threads| Variant { engine: Engine::Jit, width, threads };
+        let (width, threads) = (Some(*r.pick(&WIDTHS)), *r.pick(&[2, 4]));
+        let mut all = match (self.all_widths, self.one_width) {
+            (true, _) => [None].into_iter().chain(WIDTHS.map(Some)).map(|w| jit(w, 1)).collect(),
+            (_, false) => vec![jit(None, 1), jit(width, 1)],
+            // A warp in pieces is refused where lanes talk to each other: then as the jit likes after all.
+            (_, true)
+                if r.percent(50) && !case.text.contains(".sync.") && !case.text.contains("activemask") =>
+            {
+                vec![jit(width, 1)]
+            }
+            _ => vec![jit(None, 1)],
+        };
+        // Compiled already.
+        all.push(Variant { threads, ..all[0] });
+        if r.percent(20) {
+            all.push(Variant { threads: 4, ..REFERENCE });
+        }
+        all
+    }
+}
