@@ -1,13 +1,13 @@
 //! Launches.
 
-use crate::schedule::{Progress, run_grid};
+use crate::schedule::{Interp, Progress, run_grid};
 use crate::{Buffer, Error, Kernel, Pod};
 use hostwarp_interp::{Launch, Limits, Program};
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_jit::llvm::Tier;
 use hostwarp_jit::target::Target;
 use hostwarp_jit::{JitKernel, KernelText};
-use hostwarp_plan::Assume;
+use hostwarp_plan::{Assume, may_split_warps};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -124,6 +124,8 @@ pub struct LaunchBuilder<'a> {
     progress: Option<&'a Progress<'a>>,
 }
 
+/// Words alive at once in each lane up to which two warps are run as one: 64 lanes are four 512-bit registers to a word, of 32.
+const WIDE_PRESSURE: u32 = 7;
 /// Threads a CTA may have.
 pub const MAX_CTA_THREADS: u64 = 1024;
 /// Bytes of shared memory a CTA may have: what sm_90 allows.
@@ -183,7 +185,9 @@ impl<'a> LaunchBuilder<'a> {
         self
     }
 
-    /// Lanes in one vector of the jit: 8, 16 or 32; chosen by the kernel and the launch unless set. Never changes a bit.
+    /// Lanes in one vector of the jit: 8, 16, 32 or 64; chosen by the kernel and the launch unless set. Never changes a bit, but for
+    /// one thing: with fewer than 32, lanes of a warp that communicate without synchronising no longer do so in the order of
+    /// instructions. Such widths are never chosen for kernels in which that could be seen.
     pub fn width(mut self, lanes: u32) -> Self {
         self.width = Some(lanes);
         self
@@ -246,8 +250,8 @@ impl<'a> LaunchBuilder<'a> {
         let threads = self.threads.unwrap_or(device.threads());
         let began = Instant::now();
         match &ready.jit {
-            Some(jit) => run_grid(&launch, &|l, c, b| jit.run(l, c, b), threads, self.progress)?,
-            None => run_grid(&launch, &hostwarp_interp::run, threads, self.progress)?,
+            Some(jit) => run_grid(&launch, &**jit, threads, self.progress)?,
+            None => run_grid(&launch, &Interp, threads, self.progress)?,
         }
         Ok(Report {
             engine: if ready.jit.is_some() { Engine::Jit } else { Engine::Interp },
@@ -379,14 +383,26 @@ impl<'a> LaunchBuilder<'a> {
         self.kernel.cache().lock().program(self.kernel.compiled(), assume)
     }
 
-    /// Lanes in one vector. Narrower than a warp only where that makes accesses contiguous and nobody can tell.
+    /// Lanes in one vector: as many as the registers hold of what is alive at once. Narrower than a warp only where nobody can tell.
     fn choose_width(&self, block: [u32; 3]) -> Result<u32, Error> {
         match self.width {
-            Some(w @ (8 | 16 | 32)) => Ok(w),
-            Some(w) => Err(Error::launch(format!("a width of {w} lanes is not possible: 8, 16 or 32"))),
-            None if block[1] == 1 && block[2] == 1 => Ok(32),
-            None => Ok([32, 16, 8].into_iter().find(|w| block[0].is_multiple_of(*w)).unwrap_or(32)),
+            Some(w @ (8 | 16 | 32 | 64)) => return Ok(w),
+            Some(w) => {
+                return Err(Error::launch(format!("a width of {w} lanes is not possible: 8, 16, 32 or 64")));
+            }
+            None => {}
         }
+        let program = self.program(Assume::for_block(block, 32))?;
+        let (func, plan) = (program.func(), program.plan());
+        let flat = block[1] == 1 && block[2] == 1;
+        if !flat && !block[0].is_multiple_of(32) && may_split_warps(func) {
+            // Narrower groups do not go round the corner: accesses stay contiguous, `tid.y` stays uniform.
+            return Ok([16, 8].into_iter().find(|w| block[0].is_multiple_of(*w)).unwrap_or(32));
+        }
+        let threads: u32 = block.iter().product();
+        let wide = threads.is_multiple_of(64) && (flat || block[0].is_multiple_of(64));
+        let apart = plan.loops.iter().any(|l| l.divergent_exit);
+        Ok(if wide && !apart && plan.pressure <= WIDE_PRESSURE { 64 } else { 32 })
     }
 
     fn prepare(&self, block: [u32; 3]) -> Result<Ready, Error> {
@@ -400,8 +416,8 @@ impl<'a> LaunchBuilder<'a> {
         loop {
             match self.compile(Assume::for_block(block, width))? {
                 Ok(jit) => return Ok(Ready { program: jit.program().clone(), jit: Some(jit), note: None }),
-                // A kernel whose lanes talk to each other needs the whole warp in one vector.
-                Err(_) if width < 32 && self.width.is_none() => width = 32,
+                // A kernel whose lanes talk to each other needs exactly the warp in one vector.
+                Err(_) if width != 32 && self.width.is_none() => width = 32,
                 Err(why) if self.engine == Engine::Jit => {
                     return Err(Error::launch(format!("the jit cannot run this kernel: {why}")));
                 }

@@ -7,6 +7,7 @@
 //! first, and longer ones each time: a look at a flag is cheap, and long work is soon left alone.
 
 use hostwarp_interp::{Cta, KernelFault, Launch, Outcome};
+use hostwarp_jit::JitKernel;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,13 +18,58 @@ pub const RESIDENT: usize = 2048;
 /// Instructions, counted once per warp, after which a CTA that has had so many turns gives others one.
 fn budget(turns: u32) -> u64 {
     match turns {
-        0 => 1 << 18,
+        0 => 1 << 20,
         n => 1 << n.saturating_add(13).min(17),
     }
 }
 
-/// Runs one CTA as far as the budget goes.
-pub(crate) type RunCta<'a> = dyn Fn(&Launch<'_>, &mut Cta, u64) -> Outcome + Sync + 'a;
+/// An engine with a kernel.
+pub(crate) trait RunCtas: Sync {
+    /// Runs `count` CTAs from number `first` on in the room of `cta`, as far as the budget goes. Answers how many are done and, if
+    /// not all, what became of the one after them, which `cta` then is.
+    fn start(
+        &self,
+        launch: &Launch<'_>,
+        cta: &mut Cta,
+        first: u64,
+        count: u64,
+        budget: u64,
+    ) -> (u64, Outcome);
+    /// Goes on with a CTA as far as the budget goes.
+    fn go_on(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome;
+}
+
+/// The reference engine.
+pub(crate) struct Interp;
+
+impl RunCtas for Interp {
+    fn start(&self, launch: &Launch<'_>, cta: &mut Cta, first: u64, _: u64, budget: u64) -> (u64, Outcome) {
+        cta.reset(launch, launch.cta_index(first));
+        let outcome = hostwarp_interp::run(launch, cta, budget);
+        (u64::from(outcome == Outcome::Done), outcome)
+    }
+
+    fn go_on(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
+        hostwarp_interp::run(launch, cta, budget)
+    }
+}
+
+impl RunCtas for JitKernel {
+    fn start(
+        &self,
+        launch: &Launch<'_>,
+        cta: &mut Cta,
+        first: u64,
+        count: u64,
+        budget: u64,
+    ) -> (u64, Outcome) {
+        JitKernel::start(self, launch, cta, first, count, budget)
+    }
+
+    fn go_on(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
+        self.run(launch, cta, budget)
+    }
+}
 
 /// Called now and then with the number of CTAs done and all.
 pub type Progress<'a> = dyn Fn(u64, u64) + Sync + 'a;
@@ -42,7 +88,7 @@ struct Shared<'a> {
 /// Runs all CTAs; the first fault ends the launch.
 pub(crate) fn run_grid(
     launch: &Launch<'_>,
-    run: &RunCta<'_>,
+    run: &dyn RunCtas,
     threads: usize,
     progress: Option<&Progress<'_>>,
 ) -> Result<(), Box<KernelFault>> {
@@ -69,35 +115,41 @@ pub(crate) fn run_grid(
     }
 }
 
-fn worker(launch: &Launch<'_>, run: &RunCta<'_>, shared: &Shared<'_>, total: u64) {
-    let mut waiting: VecDeque<(u64, Cta, u32)> = VecDeque::new();
-    let mut spare: Vec<Cta> = vec![];
+fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u64) {
+    // Boxed: a CTA is large, and moves between here and the queue.
+    let mut waiting: VecDeque<(u64, Box<Cta>, u32)> = VecDeque::new();
+    let mut spare: Option<Box<Cta>> = None;
     let mut mine = 0..0;
     while !shared.stop.load(Ordering::Relaxed) {
         if mine.is_empty() && waiting.len() < shared.resident {
             let from = shared.next.fetch_add(shared.chunk, Ordering::Relaxed).min(total);
             mine = from..(from + shared.chunk).min(total);
         }
-        let fresh = if waiting.len() < shared.resident { mine.next() } else { None };
-        let (number, mut cta, turns) = match fresh {
-            Some(number) => {
-                let mut cta = spare.pop().unwrap_or_else(|| Cta::new(launch));
-                cta.reset(launch, launch.cta_index(number));
-                (number, cta, 0)
+        let mut done = 0;
+        let (number, cta, turns, outcome) = if waiting.len() < shared.resident && !mine.is_empty() {
+            let mut cta = spare.take().unwrap_or_else(|| Box::new(Cta::new(launch)));
+            let (ran, outcome) = run.start(launch, &mut cta, mine.start, mine.end - mine.start, budget(0));
+            done += ran;
+            mine.start += ran;
+            let number = mine.start;
+            if outcome != Outcome::Done {
+                mine.start += 1;
             }
-            None => match waiting.pop_front() {
-                Some(w) => w,
-                None => return,
-            },
+            (number, cta, 0, outcome)
+        } else {
+            let Some((number, mut cta, turns)) = waiting.pop_front() else { return };
+            let outcome = run.go_on(launch, &mut cta, budget(turns));
+            done += u64::from(outcome == Outcome::Done);
+            (number, cta, turns, outcome)
         };
-        match run(launch, &mut cta, budget(turns)) {
-            Outcome::Done => {
-                spare.push(cta);
-                let done = shared.done.fetch_add(1, Ordering::Relaxed) + 1;
-                if let Some(progress) = shared.progress {
-                    progress(done, total);
-                }
+        if done > 0 {
+            let all = shared.done.fetch_add(done, Ordering::Relaxed) + done;
+            if let Some(progress) = shared.progress {
+                progress(all, total);
             }
+        }
+        match outcome {
+            Outcome::Done => spare = Some(cta),
             Outcome::Yield => waiting.push_back((number, cta, turns + 1)),
             Outcome::Fault(fault) => {
                 let mut first = shared.fault.lock().unwrap_or_else(|e| e.into_inner());

@@ -173,11 +173,7 @@ impl Cta {
         self.index = index;
         self.interpreted = false;
         self.scratch.cta_ready = false;
-        self.memory.begin(
-            launch.shared_bytes() as usize,
-            self.pc.len(),
-            launch.program.func().info.local_bytes as usize,
-        );
+        self.clear_memory(launch);
         self.pc.fill(Block::ENTRY.0);
         for (w, warp) in self.warps.iter_mut().enumerate() {
             let lanes = threads.saturating_sub(w as u32 * WARP).min(WARP);
@@ -191,6 +187,12 @@ impl Cta {
             (b.arrivals, b.count) = (0, None);
         });
         self.live = threads;
+    }
+
+    /// Makes shared and local memory zero. Once it has been done for a launch, their host addresses stay as they are.
+    pub fn clear_memory(&mut self, launch: &Launch) {
+        let local = launch.program.func().info.local_bytes as usize;
+        self.memory.begin(launch.shared_bytes() as usize, self.pc.len(), local);
     }
 
     /// Lanes of the CTA, whole warps.

@@ -14,7 +14,57 @@ pub fn optimize(func: &mut Function) {
     remove_dead(func);
     remove_trivial_params(func);
     merge_chains(func);
+    sink(func);
     remove_dead(func);
+}
+
+/// Moves a pure instruction down to the one block that needs its result, where only this block leads there: what a loop makes in
+/// every turn and only who leaves it needs (the bits of a float, above all) is then made once. Instructions with one argument only:
+/// others might make more values live longer than they make live shorter.
+fn sink(func: &mut Function) {
+    const SEVERAL: u32 = u32::MAX;
+    const NONE: u32 = u32::MAX - 1;
+    let mut from = vec![NONE; func.blocks.len()];
+    from[Block::ENTRY.index()] = SEVERAL;
+    for (b, data) in func.blocks.iter().enumerate() {
+        for t in data.term.targets() {
+            let slot = &mut from[t.block.index()];
+            *slot = if *slot == NONE { b as u32 } else { SEVERAL };
+        }
+    }
+    let mut used_in = vec![NONE; func.types.len()];
+    let mut note = |v: Value, b: usize| {
+        let slot = &mut used_in[v.index()];
+        *slot = if *slot == NONE || *slot == b as u32 { b as u32 } else { SEVERAL };
+    };
+    for (b, data) in func.blocks.iter().enumerate() {
+        for v in data.insts.iter().flat_map(|i| i.args.iter().chain(&i.guard)) {
+            note(*v, b);
+        }
+        for v in data
+            .term
+            .uses()
+            .into_iter()
+            .chain(data.term.targets().iter().flat_map(|t| t.args.iter().copied()))
+        {
+            note(v, b);
+        }
+    }
+    for b in 0..func.blocks.len() {
+        let mut at = func.blocks[b].insts.len();
+        while at > 0 {
+            at -= 1;
+            let i = &func.blocks[b].insts[at];
+            let Some(to) = i.result.map(|r| used_in[r.index()]) else { continue };
+            let only_way = to < NONE && from[to as usize] == b as u32 && to as usize != b;
+            if only_way && i.op.is_pure() && i.args.len() == 1 && i.guard.is_none() {
+                let arg = i.args[0];
+                let inst = func.blocks[b].insts.remove(at);
+                func.blocks[to as usize].insts.insert(0, inst);
+                used_in[arg.index()] = SEVERAL;
+            }
+        }
+    }
 }
 
 /// Which value stands for which: chains are followed, and shortened on the way, so that long ones stay cheap.

@@ -7,7 +7,8 @@ use std::ffi::c_void;
 
 use hostwarp_memory::RawView;
 
-/// A kernel: context, frame of the CTA, first lane of the group, block to start at, lanes of the group that start there.
+/// A kernel: context, frame of the CTA, first lane of the group, block to start at, lanes of the group that start there. Goes on
+/// with other groups, from barrier to barrier and from CTA to CTA, if the context says so.
 pub(crate) type Entry =
     unsafe extern "sysv64" fn(ctx: *mut Ctx, frame: *mut u8, lane0: u32, block: u32, active: u64) -> u32;
 
@@ -25,19 +26,16 @@ pub(crate) const WAITS: u32 = 4;
 /// All lanes that were started have come to barrier 0, at the end of [`Ctx::from`], and wait for all threads. What they need to go
 /// on is in the frame.
 pub(crate) const AT_BARRIER: u32 = 5;
+/// [Many](Ctx::many) groups were to be run, and this one came to another place ([`Ctx::from`]) than those before it.
+pub(crate) const MIXED: u32 = 6;
+/// [Many](Ctx::many) groups were to be run, and after this one, which came to [`Ctx::from`], the budget for all is used up.
+pub(crate) const YIELD: u32 = 7;
+
+/// In place of a block with a barrier: lanes have exited.
+pub(crate) const EXITED: u32 = u32::MAX;
 
 /// In place of a block to start at: lanes are at several, as [`Ctx::masks`] says.
 pub(crate) const APART: u32 = u32::MAX;
-
-/// All groups of a CTA from its entry, each with this budget: context, frame, threads of the CTA, budget. Answers the status of the
-/// last group run and, in `reached`, its first lane; the lanes before it have exited.
-pub(crate) type AllGroups = unsafe extern "sysv64" fn(
-    ctx: *mut Ctx,
-    frame: *mut u8,
-    threads: u32,
-    budget: i64,
-    reached: *mut u32,
-) -> u32;
 
 /// What compiled code asks of the engine. `ctx` is always the context the kernel was called with; none of them may unwind.
 #[repr(C)]
@@ -64,6 +62,8 @@ pub(crate) struct Callbacks {
     pub(crate) park: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64),
     /// Lanes reach the trap that ends `block`.
     pub(crate) trap: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64),
+    /// The next CTA begins, with clean memory.
+    pub(crate) next_cta: unsafe extern "sysv64" fn(ctx: *mut Ctx),
     /// The value of an impure special: 0 the cycle counter, 1 nanoseconds.
     pub(crate) clock: unsafe extern "sysv64" fn(ctx: *mut Ctx, which: u32) -> u64,
 }
@@ -95,9 +95,23 @@ pub(crate) struct Ctx {
     pub(crate) total_shared: u32,
     pub(crate) grid_id: u64,
     pub(crate) globals_base: u64,
-    /// Instructions that may still be run; counted at back-edges.
+    /// Instructions that a group may still run; counted at back-edges.
     pub(crate) fuel: i64,
-    /// The block that lanes wait in, [at a barrier](AT_BARRIER).
+    /// Instructions that all groups may still run.
+    pub(crate) left: i64,
+    /// Whether to go on with the next group, round and CTA. What follows is for that case.
+    pub(crate) many: u32,
+    /// Threads of a CTA.
+    pub(crate) threads: u32,
+    /// CTAs to run, this one included.
+    pub(crate) ctas: u32,
+    /// The first lane of the group that was run last.
+    pub(crate) lane0: u32,
+    /// Where all groups began this round.
+    pub(crate) round: u32,
+    /// The block with the barrier that the groups before came to in this round; or [`EXITED`].
+    pub(crate) round_from: u32,
+    /// The block with the barrier that lanes [wait at](AT_BARRIER); or [`EXITED`].
     pub(crate) from: u32,
     /// For each block, the lanes of the group that go on there, when they do [apart](APART).
     pub(crate) masks: *const u64,

@@ -75,6 +75,8 @@ struct Emitter<'a> {
     t: Text,
     /// What goes to the start of the function: allocas, and what is the same for the whole call.
     entry: String,
+    /// What is made where a group begins: what is the same as long as it runs.
+    group_entry: String,
     once: BTreeMap<String, Reg>,
     /// The op that makes a value again wherever it is needed.
     remade: Vec<Option<Op>>,
@@ -102,7 +104,7 @@ impl<'a> Emitter<'a> {
     fn new(func: &'a Function, plan: &'a Plan, cpu: Cpu) -> Result<Emitter<'a>, Unsupported> {
         let w = plan.assume.group;
         let refuse = |why: &str| Err(Unsupported(why.to_owned()));
-        if ![8, 16, 32].contains(&w) {
+        if ![8, 16, 32, 64].contains(&w) {
             return refuse("groups of this many lanes");
         }
         let in_loop =
@@ -161,6 +163,7 @@ impl<'a> Emitter<'a> {
             w,
             t: Text::default(),
             entry: String::new(),
+            group_entry: String::new(),
             once: BTreeMap::new(),
             remade,
             crosses,
@@ -209,10 +212,17 @@ impl<'a> Emitter<'a> {
         }
         let _ = write!(
             text,
-            "define i32 @kernel(ptr noalias %ctx, ptr noalias %frame, i32 %lane0, i32 %resume, i64 %active) nounwind {{\nentry:\n{}{}}}\n",
-            self.entry, self.t.body
+            "define i32 @kernel(ptr noalias %ctx, ptr noalias %frame, i32 %lane0.first, i32 %resume.first, i64 %active.first) nounwind {{
+entry:
+{}  br label %group
+group:
+  %lane0 = load i32, ptr %lane0.slot, align 8
+  %resume = load i32, ptr %resume.slot, align 8
+  %active = load i64, ptr %active.slot, align 8
+{}{}}}
+",
+            self.entry, self.group_entry, self.t.body
         );
-        text.push_str(&self.all_groups());
         for declaration in &self.t.declarations {
             let _ = writeln!(text, "{declaration}");
         }
@@ -284,6 +294,18 @@ impl<'a> Emitter<'a> {
         reg
     }
 
+    /// Something that is the same for a group, made where it begins.
+    fn per_group(&mut self, name: &str, inst: impl FnOnce(&mut Self) -> String) -> Reg {
+        if let Some(reg) = self.once.get(name) {
+            return reg.clone();
+        }
+        let inst = inst(self);
+        let reg = format!("%{name}");
+        let _ = writeln!(self.group_entry, "  {reg} = {inst}");
+        self.once.insert(name.to_owned(), reg.clone());
+        reg
+    }
+
     /// A field of the context that does not change during the call.
     fn field(&mut self, name: &str, ty: &str, offset: usize) -> Reg {
         let at = self.once(&format!("{name}.at"), |_| format!("getelementptr i8, ptr %ctx, i64 {offset}"));
@@ -297,7 +319,7 @@ impl<'a> Emitter<'a> {
 
     /// The first lane of the group, as 64 bits.
     fn lane(&mut self) -> Reg {
-        self.once("lane", |_| "zext i32 %lane0 to i64".into())
+        self.per_group("lane", |_| "zext i32 %lane0 to i64".into())
     }
 
     /// 0, 1, 2, … times `stride`, one per lane.
@@ -514,7 +536,7 @@ impl<'a> Emitter<'a> {
             if varying || self.wraps[v.index()] {
                 let _ = writeln!(self.entry, "  %v{} = alloca {all}, align 64", v.0);
                 // What is blended must be something from the start: a lane that LLVM calls undefined is not one value.
-                let _ = writeln!(self.entry, "  store {all} zeroinitializer, ptr %v{}, align 8", v.0);
+                let _ = writeln!(self.group_entry, "  store {all} zeroinitializer, ptr %v{}, align 8", v.0);
             }
             if self.wraps[v.index()] {
                 let _ = writeln!(self.entry, "  %e{} = alloca i1, align 1", v.0);
@@ -641,15 +663,20 @@ impl<'a> Emitter<'a> {
         let (label, ty, offset) = match special {
             Special::Tid(a) => {
                 let at = self.tid_pointer(axis(a));
-                return self.once(&format!("tid.{}.first", name(a)), |_| {
+                return self.per_group(&format!("tid.{}.first", name(a)), |_| {
                     format!("load i32, ptr {at}, align 4, !invariant.load !1")
                 });
             }
-            Special::LaneId => return self.once("laneid.first", |_| "and i32 %lane0, 31".into()),
-            Special::WarpId => return self.once("warpid", |_| "lshr i32 %lane0, 5".into()),
+            Special::LaneId => return self.per_group("laneid.first", |_| "and i32 %lane0, 31".into()),
+            Special::WarpId => return self.per_group("warpid", |_| "lshr i32 %lane0, 5".into()),
             Special::SmId | Special::Clock | Special::Clock64 | Special::GlobalTimer => return "0".into(),
             Special::Ntid(a) => (format!("ntid.{}", name(a)), "i32", offset_of!(Ctx, ntid) + 4 * axis(a)),
-            Special::Ctaid(a) => (format!("ctaid.{}", name(a)), "i32", offset_of!(Ctx, ctaid) + 4 * axis(a)),
+            Special::Ctaid(a) => {
+                let (label, offset) = (format!("ctaid.{}", name(a)), offset_of!(Ctx, ctaid) + 4 * axis(a));
+                let at = self
+                    .once(&format!("{label}.at"), |_| format!("getelementptr i8, ptr %ctx, i64 {offset}"));
+                return self.per_group(&label, |_| format!("load i32, ptr {at}, align 4"));
+            }
             Special::Nctaid(a) => {
                 (format!("nctaid.{}", name(a)), "i32", offset_of!(Ctx, nctaid) + 4 * axis(a))
             }
@@ -674,7 +701,7 @@ impl<'a> Emitter<'a> {
                     Axis::Z => 2,
                 };
                 let at = self.tid_pointer(axis);
-                self.once(&format!("tid.{axis}.all"), |_| {
+                self.per_group(&format!("tid.{axis}.all"), |_| {
                     format!("load <{w} x i32>, ptr {at}, align 4, !invariant.load !1")
                 })
             }
@@ -702,7 +729,7 @@ impl<'a> Emitter<'a> {
     fn tid_pointer(&mut self, axis: usize) -> Reg {
         let lane = self.lane();
         let table = self.field(&format!("tid.{axis}"), "ptr", offset_of!(Ctx, tid) + 8 * axis);
-        self.once(&format!("tid.{axis}.here"), |_| format!("getelementptr i32, ptr {table}, i64 {lane}"))
+        self.per_group(&format!("tid.{axis}.here"), |_| format!("getelementptr i32, ptr {table}, i64 {lane}"))
     }
 
     /// A special that changes: asked of the engine.

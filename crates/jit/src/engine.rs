@@ -1,15 +1,16 @@
 //! Compiled kernels: made, kept, run.
 
 use std::cell::Cell;
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
-use hostwarp_interp::{Cta, KernelFault, KernelFaultKind, Launch, Outcome, Program};
-use hostwarp_ir::{Block, Term, TrapKind};
+use hostwarp_interp::{Cta, KernelFault, KernelFaultKind, Launch, Outcome, Program, WARP};
+use hostwarp_ir::{BarrierKind, Block, Term, TrapKind};
 use hostwarp_plan::Assume;
 
-use crate::abi::{self, AllGroups, Callbacks, Ctx, Entry};
+use crate::abi::{self, Callbacks, Ctx, Entry};
 use crate::emit::{self, Unsupported};
 use crate::llvm::{CompileError, Llvm, Object, Tier};
 use crate::object::{LoadError, Loaded};
@@ -101,23 +102,21 @@ impl KernelText {
             let missing = || JitError::Load(LoadError::Malformed(format!("it does not define `{name}`")));
             loaded.get(name).ok_or_else(missing)
         };
-        // SAFETY: every text we write defines these with these signatures, and an object is one of such a text.
-        let (entry, all_groups) = unsafe {
-            (
-                std::mem::transmute::<*const u8, Entry>(find("kernel")?),
-                std::mem::transmute::<*const u8, AllGroups>(find("groups")?),
-            )
-        };
+        // SAFETY: every text we write defines it with this signature, and an object is one of such a text.
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(find("kernel")?) };
         let KernelText { program, text, sites, .. } = self;
-        let has_barrier = program.func().blocks.iter().any(|b| matches!(b.term, Term::Barrier { .. }));
+        let plain = |term: &Term| match term {
+            Term::Barrier { kind, .. } => *kind == BarrierKind::Sync,
+            _ => true,
+        };
+        let in_one_go = program.func().blocks.iter().all(|b| plain(&b.term));
         Ok(JitKernel {
             program,
             text,
             sites,
             object,
             entry,
-            all_groups,
-            has_barrier,
+            in_one_go,
             tids: RwLock::default(),
             _loaded: loaded,
         })
@@ -137,8 +136,9 @@ pub struct JitKernel {
     sites: Vec<(Block, usize)>,
     object: Object,
     entry: Entry,
-    all_groups: AllGroups,
-    has_barrier: bool,
+    /// Whether compiled code can go from group to group and from CTA to CTA by itself: what it tells the engine on the way is told just
+    /// before it stops.
+    in_one_go: bool,
     tids: RwLock<Option<Arc<Tids>>>,
     /// What `entry` points into.
     _loaded: Loaded,
@@ -197,14 +197,76 @@ impl JitKernel {
             && launch.param.len() >= self.program.func().info.param_bytes as usize
     }
 
-    /// Runs a CTA until it is done, faults, or has run about `budget` instructions (counted once per group). Where lanes have
+    /// Runs `count` CTAs from number `first` on, one after the other in the room of `cta`, with a budget of about so many instructions
+    /// (counted once per group). Answers how many are done and, if not all, what became of the one after them, which `cta` then is.
+    pub fn start(
+        &self,
+        launch: &Launch<'_>,
+        cta: &mut Cta,
+        first: u64,
+        count: u64,
+        budget: u64,
+    ) -> (u64, Outcome) {
+        let mut done = 0;
+        while done < count {
+            cta.reset(launch, launch.cta_index(first + done));
+            let outcome = if self.in_one_go && self.suits(launch, cta) {
+                let (more, outcome) = self.go(launch, cta, first + done, count - done, budget);
+                done += more;
+                outcome
+            } else {
+                self.run(launch, cta, budget)
+            };
+            match outcome {
+                Outcome::Done => done = (done + 1).min(count),
+                other => return (done, other),
+            }
+        }
+        (done, Outcome::Done)
+    }
+
+    /// Goes on with a CTA until it is done, faults, or has run about `budget` instructions (counted once per group). Where lanes have
     /// come apart in a way that compiled code cannot go on from, the interpreter takes over.
     pub fn run(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
-        let lanes = launch.lanes() as usize;
-        let frame = self.program.plan().frame.bytes as usize * lanes;
-        if cta.interpreted || !self.fits(launch) || cta.lanes() != lanes || cta.frame.len() < frame {
+        if !self.suits(launch, cta) {
             return self.interpret(launch, cta, budget);
         }
+        self.with_run(launch, cta, budget, |run| run.run_to_the_end())
+    }
+
+    /// Whether compiled code can go on with a CTA.
+    fn suits(&self, launch: &Launch<'_>, cta: &Cta) -> bool {
+        let lanes = launch.lanes() as usize;
+        let plan = self.program.plan();
+        let frame = plan.frame.bytes as usize * lanes;
+        !cta.interpreted
+            && self.fits(launch)
+            && cta.lanes() == lanes
+            && lanes.is_multiple_of(plan.assume.group as usize)
+            && cta.frame.len() >= frame
+    }
+
+    /// From a CTA that has just been reset, as far as compiled code gets, and then to the end of the CTA it got to. Answers how many
+    /// were done before that one.
+    fn go(&self, launch: &Launch<'_>, cta: &mut Cta, first: u64, count: u64, budget: u64) -> (u64, Outcome) {
+        self.with_run(launch, cta, budget, |run| {
+            let (done, step) = run.many(first, count);
+            let outcome = match step {
+                Step::Done => Outcome::Done,
+                Step::Fault(fault) => Outcome::Fault(fault),
+                _ => run.run_to_the_end(),
+            };
+            (done, outcome)
+        })
+    }
+
+    fn with_run<T>(
+        &self,
+        launch: &Launch<'_>,
+        cta: &mut Cta,
+        budget: u64,
+        with: impl FnOnce(&mut Run<'_>) -> T,
+    ) -> T {
         let tids = self.tids(launch);
         let engine = Engine { kernel: self, launch, cta, parked: Cell::new(0), fault: Cell::new(None) };
         let mut ctx = context(launch, engine.cta, &tids);
@@ -214,17 +276,10 @@ impl JitKernel {
             ctx: &mut ctx,
             width: self.program.plan().assume.group,
             left: i64::try_from(budget).unwrap_or(i64::MAX).max(1),
-            apart: vec![0; lanes / self.program.plan().assume.group as usize],
-            masks: vec![0; self.program.func().blocks.len()],
+            apart: vec![],
+            masks: vec![],
         };
-        if run.is_fresh() {
-            match if self.has_barrier { run.rounds() } else { run.all_groups() } {
-                Step::Fault(fault) => return Outcome::Fault(fault),
-                Step::Done => return Outcome::Done,
-                _ => {}
-            }
-        }
-        run.run_to_the_end()
+        with(&mut run)
     }
 
     fn interpret(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
@@ -262,20 +317,6 @@ enum Step {
     Fault(Box<KernelFault>),
 }
 
-/// What [`Run::rounds`] knows of a group.
-#[derive(Clone, Copy)]
-struct Group {
-    lane0: u32,
-    /// Lanes that there are.
-    started: u64,
-    /// Lanes that have not exited.
-    active: u64,
-    /// Where they go on.
-    block: u32,
-    /// The block they wait in, at its barrier.
-    from: Option<Block>,
-}
-
 /// A CTA being run.
 struct Run<'a> {
     engine: &'a Engine<'a>,
@@ -304,16 +345,21 @@ impl Run<'_> {
         if self.left > 0 { SLICE.min(self.left) } else { SLICE }
     }
 
-    /// Whether no lane has done anything yet.
-    fn is_fresh(&self) -> bool {
-        let cta = self.cta();
-        let threads = self.engine.launch.threads();
-        let ready: u32 = cta.warps().iter().map(|w| w.ready.count_ones()).sum();
-        ready == threads && cta.pc.iter().all(|pc| *pc == Block::ENTRY.0)
+    /// Lanes of a group as bits.
+    fn all_lanes(&self) -> u64 {
+        u64::MAX >> (64 - self.width)
+    }
+
+    /// Lanes of a group that are threads of the CTA.
+    fn threads_of(&self, lane0: u32) -> u64 {
+        let there = self.engine.launch.threads().saturating_sub(lane0).min(self.width);
+        if there == 0 { 0 } else { u64::MAX >> (64 - there) }
     }
 
     fn run_to_the_end(&mut self) -> Outcome {
         let launch = self.engine.launch;
+        self.apart.resize((launch.lanes() / self.width) as usize, 0);
+        self.masks.resize(launch.program.func().blocks.len(), 0);
         loop {
             let mut ran = false;
             for lane0 in (0..launch.lanes()).step_by(self.width as usize) {
@@ -345,132 +391,89 @@ impl Run<'_> {
         }
     }
 
-    /// Runs every group from the entry once.
-    fn all_groups(&mut self) -> Step {
-        let kernel = self.engine.kernel;
-        let frame = self.cta().frame.as_mut_ptr();
-        let (mut reached, given) = (0, self.slice());
+    /// Runs CTAs from their entry on, without looking at single groups as long as all of a CTA go the same way. Answers how many are
+    /// done, and where the one after them is.
+    fn many(&mut self, first: u64, count: u64) -> (u64, Step) {
+        let launch = self.engine.launch;
+        let ctas = u32::try_from(count).unwrap_or(u32::MAX);
+        let given = self.slice();
+        (self.ctx.many, self.ctx.ctas, self.ctx.fuel, self.ctx.left) = (1, ctas, given, self.left);
         self.engine.parked.set(0);
-        // SAFETY: as for a single group, below; `reached` is a local.
-        let status = unsafe {
-            (kernel.all_groups)(self.ctx, frame, self.engine.launch.threads(), given, &raw mut reached)
-        };
-        let threads = self.engine.launch.threads();
-        if status == abi::DONE && reached >= threads {
-            // What is left in the CTA no longer matters to anybody.
-            let spent = kernel.program.func().inst_count() as u64 * u64::from(threads.div_ceil(self.width));
-            return match self.engine.launch.limits.spend(spent) {
-                Ok(()) => Step::Done,
-                Err(kind) => Step::Fault(Box::new(self.cta().fault(self.engine.launch, kind, 0, None))),
-            };
+        let frame = self.cta().frame.as_mut_ptr();
+        let active = self.threads_of(0);
+        // SAFETY: as for a single group, below. The CTAs are all there, and all their groups of lanes.
+        let status = unsafe { (self.engine.kernel.entry)(self.ctx, frame, 0, Block::ENTRY.0, active) };
+        self.ctx.many = 0;
+        let done = u64::from(ctas - self.ctx.ctas);
+        let spent = self.left - self.ctx.left;
+        self.left = self.ctx.left;
+        self.cta().index = launch.cta_index(first + done.min(count - 1));
+        if let Err(kind) = launch.limits.spend(u64::try_from(spent).unwrap_or(0)) {
+            let fault = self.engine.fault.take();
+            return (
+                done,
+                Step::Fault(fault.unwrap_or_else(|| Box::new(self.cta().fault(launch, kind, 0, None)))),
+            );
         }
-        for lane0 in (0..reached).step_by(self.width as usize) {
-            let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
-            let group = (u64::MAX >> (64 - self.width)) as u32;
-            self.cta().exit(warp, group << shift);
+        if status == abi::DONE {
+            return (done, Step::Done);
         }
-        let group = u64::MAX >> (64 - self.width);
-        let there = threads.saturating_sub(reached).min(self.width);
-        let active = group >> (self.width - there);
-        self.after(reached, active, status, given - self.ctx.fuel)
+        // From here on single groups matter: those before this one have come to the end of the round, those after it are at its start.
+        let (at, round, came_to) = (self.ctx.lane0, self.ctx.round, self.ctx.round_from);
+        for lane0 in (0..launch.lanes()).step_by(self.width as usize) {
+            let lanes = self.threads_of(lane0);
+            match lane0.cmp(&at) {
+                Ordering::Less => self.ended(lane0, lanes, came_to),
+                Ordering::Equal if matches!(status, abi::MIXED | abi::YIELD) => {
+                    self.ended(lane0, lanes, self.ctx.from);
+                }
+                Ordering::Equal => {}
+                Ordering::Greater => {
+                    let cta = self.cta();
+                    each_warp(lane0, lanes, |warp, lanes| cta.set_pc(warp, lanes, Block(round)));
+                }
+            }
+        }
+        if matches!(status, abi::MIXED | abi::YIELD) {
+            return (done, Step::Ran);
+        }
+        self.apart.resize((launch.lanes() / self.width) as usize, 0);
+        let step = self.after(at, self.threads_of(at), status, given - self.ctx.fuel);
+        (done, step)
+    }
+
+    /// Lanes of a group have come to barrier 0 at the end of `from`, or have exited.
+    fn ended(&self, lane0: u32, lanes: u64, from: u32) {
+        if from == abi::EXITED {
+            let cta = self.cta();
+            each_warp(lane0, lanes, |warp, lanes| cta.exit(warp, lanes));
+        } else {
+            self.arrive(lane0, lanes, Block(from));
+        }
     }
 
     /// Lanes of a group wait at barrier 0, at the end of `from`, for all threads.
     fn arrive(&self, lane0: u32, lanes: u64, from: Block) {
-        let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
+        let cta = self.cta();
         if let Term::Barrier { kind, next, .. } = &self.engine.launch.program.func().block(from).term {
-            // Barrier 0 always exists.
-            let _ = self.cta().arrive(warp, (lanes as u32) << shift, *kind, 0, None, from, next.block);
-        }
-    }
-
-    /// Runs all groups from barrier to barrier, as long as whole groups come to barrier 0 or exit: then nothing needs to be said
-    /// of single lanes. Anything else is put down in the CTA, and left to `run_to_the_end`.
-    fn rounds(&mut self) -> Step {
-        let (launch, width) = (self.engine.launch, self.width);
-        let func = launch.program.func();
-        let all = u64::MAX >> (64 - width);
-        let threads = |lane0: u32| launch.threads().saturating_sub(lane0).min(width);
-        let mut groups: Vec<Group> = (0..launch.lanes())
-            .step_by(width as usize)
-            .map(|lane0| {
-                let n = threads(lane0);
-                let active = if n == 0 { 0 } else { all >> (width - n) };
-                Group { lane0, started: active, active, block: Block::ENTRY.0, from: None }
-            })
-            .collect();
-        let frame = self.cta().frame.as_mut_ptr();
-        let per_group = func.inst_count() as u64;
-        loop {
-            let (mut spent, given) = (0, self.slice());
-            for g in 0..groups.len() {
-                let Group { lane0, active, block, .. } = groups[g];
-                if active == 0 {
-                    continue;
-                }
-                self.ctx.fuel = given;
-                self.engine.parked.set(0);
-                // SAFETY: as for a single group, below.
-                let status = unsafe { (self.engine.kernel.entry)(self.ctx, frame, lane0, block, active) };
-                spent += given - self.ctx.fuel;
-                match status {
-                    abi::DONE => groups[g].active = 0,
-                    abi::AT_BARRIER => groups[g].from = Some(Block(self.ctx.from)),
-                    _ => {
-                        self.put_down(&groups, Some(g));
-                        return self.after(lane0, active, status, spent);
-                    }
-                }
-            }
-            let waiting = groups.iter().filter(|g| g.active != 0).count();
-            self.left -= spent.max(1);
-            if let Err(kind) = launch.limits.spend(spent.unsigned_abs() + per_group * waiting as u64) {
-                return Step::Fault(Box::new(self.cta().fault(launch, kind, 0, None)));
-            }
-            if waiting == 0 {
-                return Step::Done;
-            }
-            // Whoever has not exited waits: all go on.
-            for group in &mut groups {
-                let from = group.from.take();
-                if let Some(Term::Barrier { next, .. }) = from.map(|from| &func.block(from).term) {
-                    group.block = next.block.0;
-                }
-            }
-            if self.left <= 0 {
-                self.put_down(&groups, None);
-                return Step::Ran;
-            }
-        }
-    }
-
-    /// Says in the CTA what `rounds` knows of the groups, but for one whose call has just ended and did so itself.
-    fn put_down(&self, groups: &[Group], but: Option<usize>) {
-        for (g, group) in groups.iter().enumerate() {
-            let (warp, shift) = ((group.lane0 / 32) as usize, group.lane0 % 32);
-            let exited = group.started & !group.active;
-            if exited != 0 {
-                self.cta().exit(warp, (exited as u32) << shift);
-            }
-            if Some(g) == but || group.active == 0 {
-                continue;
-            }
-            match group.from {
-                Some(from) => self.arrive(group.lane0, group.active, from),
-                None => self.cta().set_pc(warp, (group.active as u32) << shift, Block(group.block)),
-            }
+            each_warp(lane0, lanes, |warp, lanes| {
+                // Barrier 0 always exists.
+                let _ = cta.arrive(warp, lanes, *kind, 0, None, from, next.block);
+            });
         }
     }
 
     /// Runs the lanes of a group that can go on, once.
     fn group(&mut self, lane0: u32) -> Step {
-        let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
         let cta = self.cta();
-        let ready = u64::from(cta.warps()[warp].ready >> shift) & (u64::MAX >> (64 - self.width));
+        let warp = (lane0 / WARP) as usize;
+        let ready = |warp: usize| cta.warps().get(warp).map_or(0, |w| u64::from(w.ready));
+        let both = ready(warp) | ready(warp + 1) << 32;
+        let ready = both >> (lane0 % WARP) & self.all_lanes();
         if ready == 0 {
             return Step::Idle;
         }
-        let mut pcs = [0; 32];
+        let mut pcs = [0; 64];
         let here = &cta.pc[lane0 as usize..(lane0 + self.width) as usize];
         pcs[..here.len()].copy_from_slice(here);
         let pc = |lane: u32| pcs[lane as usize];
@@ -501,7 +504,6 @@ impl Run<'_> {
 
     /// What follows from the status that a group came back with.
     fn after(&mut self, lane0: u32, active: u64, status: u32, spent: i64) -> Step {
-        let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
         let launch = self.engine.launch;
         let cta = self.cta();
         let fault = self.engine.fault.take();
@@ -517,9 +519,7 @@ impl Run<'_> {
             self.arrive(lane0, active, Block(self.ctx.from));
         }
         let exited = active & !self.engine.parked.get();
-        if exited != 0 {
-            cta.exit(warp, (exited as u32) << shift);
-        }
+        each_warp(lane0, exited, |warp, lanes| cta.exit(warp, lanes));
         if status == abi::BUDGET {
             self.apart[(lane0 / self.width) as usize] = self.engine.parked.get();
         }
@@ -529,6 +529,19 @@ impl Run<'_> {
             Ok(()) => Step::Ran,
             Err(kind) => Step::Fault(Box::new(self.cta().fault(launch, kind, 0, None))),
         }
+    }
+}
+
+/// Calls `f` with each warp that has lanes among these of a group, and which of its lanes they are.
+fn each_warp(lane0: u32, lanes: u64, mut f: impl FnMut(usize, u32)) {
+    let (warp, shift) = ((lane0 / WARP) as usize, lane0 % WARP);
+    // A group lies in one warp, or begins with one.
+    let (low, high) = ((lanes << shift) as u32, (lanes >> 32) as u32);
+    if low != 0 {
+        f(warp, low);
+    }
+    if shift == 0 && high != 0 {
+        f(warp + 1, high);
     }
 }
 
@@ -560,9 +573,16 @@ fn context(launch: &Launch<'_>, cta: *mut Cta, tids: &Tids) -> Ctx {
         grid_id: launch.grid_id,
         globals_base: launch.globals_base,
         fuel: 0,
-        from: 0,
+        left: 0,
+        many: 0,
+        threads: launch.threads(),
+        ctas: 1,
+        lane0: 0,
+        round: Block::ENTRY.0,
+        round_from: abi::EXITED,
+        from: abi::EXITED,
         masks: std::ptr::null(),
-        callbacks: Callbacks { memory, barrier, warp_sync, park, trap, clock },
+        callbacks: Callbacks { memory, barrier, warp_sync, park, trap, next_cta, clock },
         engine: std::ptr::null(),
     }
 }
@@ -577,6 +597,8 @@ unsafe fn engine<'a>(ctx: *mut Ctx) -> (&'a Engine<'a>, &'a mut Cta) {
     unsafe {
         let engine = &*(*ctx).engine.cast::<Engine<'a>>();
         let cta = &mut *engine.cta;
+        // Compiled code goes from CTA to CTA by itself.
+        cta.index = (*ctx).ctaid;
         (engine, cta)
     }
 }
@@ -609,35 +631,41 @@ unsafe extern "sysv64" fn memory(
 unsafe extern "sysv64" fn barrier(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64, id: u32, count: u32) {
     // SAFETY: called by compiled code only.
     let (engine, cta) = unsafe { engine(ctx) };
-    let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
     let data = engine.launch.program.func().block(Block(block));
     let Term::Barrier { kind, next, .. } = &data.term else { return };
-    if *kind == hostwarp_ir::BarrierKind::Sync {
+    if *kind == BarrierKind::Sync {
         engine.parked.set(engine.parked.get() | mask);
     }
     let count = (count != u32::MAX).then_some(count);
-    let lanes = (mask as u32) << shift;
-    if let Err(kind) = cta.arrive(warp, lanes, *kind, id, count, Block(block), next.block) {
-        let thread = lane0 + mask.trailing_zeros();
-        engine.fault.set(Some(Box::new(cta.fault(engine.launch, kind, data.term_line, Some(thread)))));
-    }
+    each_warp(lane0, mask, |warp, lanes| {
+        if let Err(kind) = cta.arrive(warp, lanes, *kind, id, count, Block(block), next.block) {
+            let thread = lane0 + mask.trailing_zeros();
+            engine.fault.set(Some(Box::new(cta.fault(engine.launch, kind, data.term_line, Some(thread)))));
+        }
+    });
 }
 
 unsafe extern "sysv64" fn warp_sync(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64, named: u32) {
     // SAFETY: called by compiled code only.
     let (engine, cta) = unsafe { engine(ctx) };
-    let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
     let Term::WarpSync { next, .. } = &engine.launch.program.func().block(Block(block)).term else { return };
     engine.parked.set(engine.parked.get() | mask);
-    cta.warp_sync(warp, (mask as u32) << shift, named, Block(block), next.block);
+    each_warp(lane0, mask, |warp, lanes| {
+        cta.warp_sync(warp, lanes, named, Block(block), next.block);
+    });
 }
 
 unsafe extern "sysv64" fn park(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64) {
     // SAFETY: called by compiled code only.
     let (engine, cta) = unsafe { engine(ctx) };
-    let (warp, shift) = ((lane0 / 32) as usize, lane0 % 32);
     engine.parked.set(engine.parked.get() | mask);
-    cta.set_pc(warp, (mask as u32) << shift, Block(block));
+    each_warp(lane0, mask, |warp, lanes| cta.set_pc(warp, lanes, Block(block)));
+}
+
+unsafe extern "sysv64" fn next_cta(ctx: *mut Ctx) {
+    // SAFETY: called by compiled code only.
+    let (engine, cta) = unsafe { engine(ctx) };
+    cta.clear_memory(engine.launch);
 }
 
 unsafe extern "sysv64" fn trap(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64) {

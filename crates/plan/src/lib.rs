@@ -18,12 +18,14 @@ mod frame;
 mod live;
 mod order;
 mod shape;
+mod split;
 #[cfg(test)]
 mod tests;
 mod text;
 
 pub use frame::Frame;
 pub use order::Loop;
+pub use split::may_split_warps;
 
 use hostwarp_ir::{Block, Function, Op, Special, Term, Value};
 

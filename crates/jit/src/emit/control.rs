@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{BarrierKind, Block, Elem, Inst, Op, Order, Target, Term, Value};
+use hostwarp_ir::{BarrierKind, Block, Elem, Inst, Mem, Op, Order, Space, Target, Term, Value};
 use hostwarp_plan::Shape as Spread;
 
 use super::{Emitter, Shape, Text, Unsupported};
@@ -28,30 +28,62 @@ impl Emitter<'_> {
         let (w, lanes) = (self.w, self.lanes());
         for b in &self.plan.order {
             let _ = writeln!(self.entry, "  %mask{} = alloca {lanes}, align 8", b.0);
-            let _ = writeln!(self.entry, "  store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0);
+            let _ = writeln!(self.group_entry, "  store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0);
         }
         // Room for what is handed to callbacks: the widest value has eight elements of eight bytes.
         let _ = writeln!(self.entry, "  %addresses = alloca [{w} x i64], align 64");
         let _ = writeln!(self.entry, "  %data = alloca [{} x i8], align 64", w * 64);
         let _ = writeln!(self.entry, "  %compare = alloca [{} x i8], align 64", w * 8);
-        let _ = writeln!(self.entry, "  %parked = alloca i32, align 4");
-        let _ = writeln!(self.entry, "  store i32 {}, ptr %parked, align 4", abi::DONE);
-        let _ = writeln!(self.entry, "  %fuel = alloca i64, align 8");
-        let _ = writeln!(self.entry, "  %patience = alloca i32, align 4");
-        let _ = writeln!(self.entry, "  store i32 {PATIENCE}, ptr %patience, align 4");
-        let fuel = offset_of!(Ctx, fuel);
-        let _ = writeln!(self.entry, "  %fuel.at = getelementptr i8, ptr %ctx, i64 {fuel}");
-        let _ = writeln!(self.entry, "  %fuel.given = load i64, ptr %fuel.at, align 8");
-        let _ = writeln!(self.entry, "  store i64 %fuel.given, ptr %fuel, align 8");
+        // Written at the end, so not fields like others.
+        let given = [
+            ("fuel", "i64", offset_of!(Ctx, fuel)),
+            ("left", "i64", offset_of!(Ctx, left)),
+            ("ctas", "i32", offset_of!(Ctx, ctas)),
+        ];
+        for (name, ty, offset) in given {
+            let _ = writeln!(
+                self.entry,
+                "  %out.{name} = getelementptr i8, ptr %ctx, i64 {offset}\n  %{name}.given = load {ty}, ptr %out.{name}, align 4"
+            );
+        }
+        let slots = [
+            ("lane0.slot", "i32", "%lane0.first"),
+            ("resume.slot", "i32", "%resume.first"),
+            ("active.slot", "i64", "%active.first"),
+            ("round.from", "i32", "-1"),
+            ("end.from", "i32", "-1"),
+            ("end.to", "i32", "0"),
+            ("left", "i64", "%left.given"),
+            ("ctas", "i32", "%ctas.given"),
+            ("status", "i32", "0"),
+            // Set anew for every group, below.
+            ("parked", "i32", "0"),
+            ("fuel", "i64", "0"),
+            ("patience", "i32", "0"),
+        ];
+        for (name, ty, first) in slots {
+            let _ = writeln!(
+                self.entry,
+                "  %{name} = alloca {ty}, align 8\n  store {ty} {first}, ptr %{name}, align 8"
+            );
+        }
+        let _ = write!(
+            self.group_entry,
+            "  store i32 {done}, ptr %parked, align 8
+  store i64 %fuel.given, ptr %fuel, align 8
+  store i32 {PATIENCE}, ptr %patience, align 8
+",
+            done = abi::DONE,
+        );
         let cut =
             if w == 64 { "add i64 %active, 0".to_owned() } else { format!("trunc i64 %active to i{w}") };
-        let _ = writeln!(self.entry, "  %active.bits = {cut}");
-        let _ = writeln!(self.entry, "  %active.lanes = bitcast i{w} %active.bits to {lanes}");
-        let _ = writeln!(self.entry, "  %whole = icmp eq i{w} %active.bits, -1");
+        let _ = writeln!(self.group_entry, "  %active.bits = {cut}");
+        let _ = writeln!(self.group_entry, "  %active.lanes = bitcast i{w} %active.bits to {lanes}");
+        let _ = writeln!(self.group_entry, "  %whole = icmp eq i{w} %active.bits, -1");
         if self.has_warp_sync {
             let _ = writeln!(self.entry, "  %exited = alloca i{w}, align 8");
-            let _ = writeln!(self.entry, "  %absent = xor i{w} %active.bits, -1");
-            let _ = writeln!(self.entry, "  store i{w} %absent, ptr %exited, align 8");
+            let _ = writeln!(self.group_entry, "  %absent = xor i{w} %active.bits, -1");
+            let _ = writeln!(self.group_entry, "  store i{w} %absent, ptr %exited, align 8");
         }
 
         let starts: Vec<Block> =
@@ -78,7 +110,12 @@ impl Emitter<'_> {
             self.after(b);
         }
         self.t.label("end");
-        let status = self.t.inst(format_args!("load i32, ptr %parked, align 4"));
+        let status = self.t.inst(format_args!("load i32, ptr %parked, align 8"));
+        let ended = self.t.inst(format_args!("icmp eq i32 {status}, {}", abi::DONE));
+        self.t.branch(&ended, "group.exited", "stopped");
+        self.t.label("group.exited");
+        self.group_ends(abi::EXITED, Block::ENTRY);
+        self.t.label("stopped");
         self.leave(&status);
         self.t.label("fault");
         self.leave(&abi::FAULT.to_string());
@@ -86,42 +123,138 @@ impl Emitter<'_> {
             self.suspend_whole(header);
             self.suspend_masked(header);
         }
+        self.next_group();
         Ok(())
     }
 
-    /// A function that runs all groups of a CTA from the entry, until one does not simply end.
-    pub(super) fn all_groups(&self) -> String {
-        let (w, fuel) = (self.w, offset_of!(Ctx, fuel));
-        format!(
-            "define i32 @groups(ptr %ctx, ptr %frame, i32 %threads, i64 %budget, ptr %reached) nounwind {{
-entry:
-  %fuel = getelementptr i8, ptr %ctx, i64 {fuel}
-  br label %group
-group:
-  %lane0 = phi i32 [0, %entry], [%next, %done]
-  %left = sub i32 %threads, %lane0
-  %few = icmp ult i32 %left, {w}
-  %n = select i1 %few, i32 %left, i32 {w}
-  %n64 = zext i32 %n to i64
-  %bit = shl i64 1, %n64
-  %active = sub i64 %bit, 1
-  store i64 %budget, ptr %fuel, align 8
-  %status = call i32 @kernel(ptr %ctx, ptr %frame, i32 %lane0, i32 {entry}, i64 %active)
-  %ended = icmp eq i32 %status, {done}
-  br i1 %ended, label %done, label %out, !prof !0
-done:
-  %next = add i32 %lane0, {w}
-  %more = icmp ult i32 %next, %threads
-  br i1 %more, label %group, label %out
-out:
-  %at = phi i32 [%lane0, %group], [%next, %done]
-  store i32 %at, ptr %reached, align 4
-  ret i32 %status
-}}
+    /// Whether the kernel accesses memory that each CTA finds zeroed.
+    fn has_own_memory(&self) -> bool {
+        let own = |mem: Mem| matches!(mem.space, Space::Shared | Space::Local | Space::Generic);
+        let insts = self.func.blocks.iter().flat_map(|b| &b.insts);
+        insts.into_iter().any(|i| matches!(i.op, Op::Load(m) | Op::Store(m) | Op::Atomic(_, m) if own(m)))
+    }
+
+    /// All lanes of a group have come to the barrier in `from` and go on at `to`, or have exited.
+    fn group_ends(&mut self, from: u32, to: Block) {
+        self.t.line(format_args!("store i32 {}, ptr %end.from, align 8", from as i32));
+        self.t.line(format_args!("store i32 {}, ptr %end.to, align 8", to.0));
+        self.t.jump("group.end");
+    }
+
+    /// What comes after a group. The engine need not be asked as long as all groups of a CTA come to the same barrier, or exit: then
+    /// the next group runs, and after the last all go on, or the next CTA begins.
+    fn next_group(&mut self) {
+        let w = self.w;
+        let many = self.field("many", "i32", offset_of!(Ctx, many));
+        let threads = self.field("threads", "i32", offset_of!(Ctx, threads));
+        let begin = if self.has_own_memory() {
+            let callback = self.callback("next_cta", offset_of!(Callbacks, next_cta));
+            format!("  call void {callback}(ptr %ctx)\n")
+        } else {
+            String::new()
+        };
+        let mut index = String::new();
+        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+            let extent = self.field(&format!("nctaid.{name}"), "i32", offset_of!(Ctx, nctaid) + 4 * axis);
+            let at = offset_of!(Ctx, ctaid) + 4 * axis;
+            let carry = if axis == 0 { "true".to_owned() } else { format!("%carry.{}", axis - 1) };
+            let _ = write!(
+                index,
+                "  %next.{name}.at = getelementptr i8, ptr %ctx, i64 {at}
+  %next.{name}.old = load i32, ptr %next.{name}.at, align 4
+  %next.{name}.step = zext i1 {carry} to i32
+  %next.{name}.new = add i32 %next.{name}.old, %next.{name}.step
+  %carry.{axis} = icmp uge i32 %next.{name}.new, {extent}
+  %next.{name} = select i1 %carry.{axis}, i32 0, i32 %next.{name}.new
+  store i32 %next.{name}, ptr %next.{name}.at, align 4
 ",
-            entry = Block::ENTRY.0,
+            );
+        }
+        let cost = self.func.inst_count();
+        let out =
+            |name: &str, offset: usize| format!("  %out.{name} = getelementptr i8, ptr %ctx, i64 {offset}\n");
+        let outs = out("lane0", offset_of!(Ctx, lane0))
+            + &out("round", offset_of!(Ctx, round))
+            + &out("round.from", offset_of!(Ctx, round_from))
+            + &out("from", offset_of!(Ctx, from));
+        let _ = write!(
+            self.t.body,
+            "group.end:
+  %ge.fuel = load i64, ptr %fuel, align 8
+  %ge.spent = sub i64 %fuel.given, %ge.fuel
+  %ge.all = add i64 %ge.spent, {cost}
+  %ge.old = load i64, ptr %left, align 8
+  %ge.left = sub i64 %ge.old, %ge.all
+  store i64 %ge.left, ptr %left, align 8
+  %ge.from = load i32, ptr %end.from, align 8
+  %ge.exited = icmp eq i32 %ge.from, {exited}
+  %ge.one = icmp eq i32 {many}, 0
+  br i1 %ge.one, label %group.only, label %group.many
+group.only:
+  %go.status = select i1 %ge.exited, i32 {done}, i32 {at_barrier}
+  store i32 %go.status, ptr %status, align 8
+  br label %leave
+group.many:
+  %gm.first = icmp eq i32 %lane0, 0
+  %gm.others = load i32, ptr %round.from, align 8
+  %gm.from = select i1 %gm.first, i32 %ge.from, i32 %gm.others
+  store i32 %gm.from, ptr %round.from, align 8
+  %gm.same = icmp eq i32 %gm.from, %ge.from
+  %gm.enough = icmp sgt i64 %ge.left, 0
+  %gm.why = select i1 %gm.same, i32 {yielded}, i32 {mixed}
+  store i32 %gm.why, ptr %status, align 8
+  %gm.on = and i1 %gm.same, %gm.enough
+  br i1 %gm.on, label %group.next, label %leave, !prof !0
+group.next:
+  %gn.lane0 = add i32 %lane0, {w}
+  %gn.rest = sub i32 {threads}, %gn.lane0
+  %gn.more = icmp ugt i32 {threads}, %gn.lane0
+  %gn.again = select i1 %gn.more, i32 %gn.rest, i32 {threads}
+  %gn.few = icmp ult i32 %gn.again, {w}
+  %gn.n = zext i32 %gn.again to i64
+  %gn.bit = shl i64 1, %gn.n
+  %gn.part = sub i64 %gn.bit, 1
+  %gn.active = select i1 %gn.few, i64 %gn.part, i64 {whole}
+  store i64 %gn.active, ptr %active.slot, align 8
+  %gn.to = select i1 %gn.more, i32 %gn.lane0, i32 0
+  store i32 %gn.to, ptr %lane0.slot, align 8
+  br i1 %gn.more, label %group, label %round.end
+round.end:
+  %re.to = load i32, ptr %end.to, align 8
+  store i32 %re.to, ptr %resume.slot, align 8
+  br i1 %ge.exited, label %cta.end, label %group
+cta.end:
+  %ce.old = load i32, ptr %ctas, align 8
+  %ce.left = sub i32 %ce.old, 1
+  store i32 %ce.left, ptr %ctas, align 8
+  store i32 {done}, ptr %status, align 8
+  %ce.done = icmp eq i32 %ce.left, 0
+  br i1 %ce.done, label %leave, label %cta.next
+cta.next:
+{index}{begin}  br label %group
+leave:
+{outs}  %l.fuel = load i64, ptr %fuel, align 8
+  store i64 %l.fuel, ptr %out.fuel, align 8
+  %l.left = load i64, ptr %left, align 8
+  store i64 %l.left, ptr %out.left, align 8
+  %l.ctas = load i32, ptr %ctas, align 8
+  store i32 %l.ctas, ptr %out.ctas, align 4
+  store i32 %lane0, ptr %out.lane0, align 4
+  store i32 %resume, ptr %out.round, align 4
+  %l.round = load i32, ptr %round.from, align 8
+  store i32 %l.round, ptr %out.round.from, align 4
+  %l.from = load i32, ptr %end.from, align 8
+  store i32 %l.from, ptr %out.from, align 4
+  %l.status = load i32, ptr %status, align 8
+  ret i32 %l.status
+",
+            exited = abi::EXITED as i32,
             done = abi::DONE,
-        )
+            at_barrier = abi::AT_BARRIER,
+            yielded = abi::YIELD,
+            mixed = abi::MIXED,
+            whole = (u64::MAX >> (64 - w)) as i64,
+        );
     }
 
     /// The blocks that back-edges lead to.
@@ -134,9 +267,8 @@ out:
 
     /// Returns to the engine.
     fn leave(&mut self, status: &str) {
-        let fuel = self.t.inst(format_args!("load i64, ptr %fuel, align 8"));
-        self.t.line(format_args!("store i64 {fuel}, ptr %fuel.at, align 8"));
-        self.t.line(format_args!("ret i32 {status}"));
+        self.t.line(format_args!("store i32 {status}, ptr %status, align 8"));
+        self.t.jump("leave");
     }
 
     /// Where lanes start or go on: their values come from the frame.
@@ -297,7 +429,7 @@ out:
                 self.split_switch(b, *v, targets);
                 self.t.jump(&format!("a{}", b.0));
             }
-            Term::Exit => self.leave(&abi::DONE.to_string()),
+            Term::Exit => self.t.jump("group.exited"),
             Term::Trap(_) => self.trap(b),
             Term::Barrier { kind: BarrierKind::Arrive, next, .. } => {
                 self.arrive(b, term);
@@ -308,10 +440,7 @@ out:
                 self.save(next.block, None);
                 if self.constant(*id) == Some(0) && count.is_none() {
                     // The common kind costs no call.
-                    let at = offset_of!(Ctx, from);
-                    let at = self.t.inst(format_args!("getelementptr i8, ptr %ctx, i64 {at}"));
-                    self.t.line(format_args!("store i32 {}, ptr {at}, align 4", b.0));
-                    self.leave(&abi::AT_BARRIER.to_string());
+                    self.group_ends(b.0, next.block);
                 } else {
                     self.arrive(b, term);
                     self.leave(&abi::PARKED.to_string());
@@ -376,7 +505,7 @@ out:
                 self.pass(b, next, Some(&mask));
                 self.save(next.block, Some(&mask));
                 self.arrive(b, term);
-                self.t.line(format_args!("store i32 {}, ptr %parked, align 4", abi::PARKED));
+                self.t.line(format_args!("store i32 {}, ptr %parked, align 8", abi::PARKED));
             }
             Term::WarpSync { mask: named, next } => self.warp_sync(b, *named, next, &mask),
         }
@@ -553,9 +682,9 @@ out:
         self.t.line(format_args!("store i64 {left}, ptr %fuel, align 8"));
         let mut enough = self.t.inst(format_args!("icmp sgt i64 {left}, 0"));
         if self.waits(header) {
-            let patience = self.t.inst(format_args!("load i32, ptr %patience, align 4"));
+            let patience = self.t.inst(format_args!("load i32, ptr %patience, align 8"));
             let less = self.t.inst(format_args!("sub i32 {patience}, 1"));
-            self.t.line(format_args!("store i32 {less}, ptr %patience, align 4"));
+            self.t.line(format_args!("store i32 {less}, ptr %patience, align 8"));
             let some = self.t.inst(format_args!("icmp sgt i32 {less}, 0"));
             enough = self.t.inst(format_args!("and i1 {enough}, {some}"));
         }
@@ -648,7 +777,7 @@ out:
 
     /// Returns because the budget is used up, or patience is.
     fn leave_early(&mut self) {
-        let patience = self.t.inst(format_args!("load i32, ptr %patience, align 4"));
+        let patience = self.t.inst(format_args!("load i32, ptr %patience, align 8"));
         let waited = self.t.inst(format_args!("icmp sle i32 {patience}, 0"));
         let status = self.t.inst(format_args!("select i1 {waited}, i32 {}, i32 {}", abi::WAITS, abi::BUDGET));
         self.leave(&status);
@@ -703,7 +832,7 @@ out:
                 "call void {callback}(ptr %ctx, i32 {}, i32 %lane0, i64 {lanes}, i32 {named})",
                 b.0
             ));
-            e.t.line(format_args!("store i32 {}, ptr %parked, align 4", abi::PARKED));
+            e.t.line(format_args!("store i32 {}, ptr %parked, align 8", abi::PARKED));
             e.t.jump(&after);
         });
         self.t.label(&on);

@@ -62,15 +62,21 @@ pub fn run(kernel: &JitKernel, launch: &Launch<'_>) -> Outcome {
 /// Runs all CTAs of a launch with a compiled kernel, which has to stop and go on again and again.
 pub fn run_in_steps(kernel: &JitKernel, launch: &Launch<'_>, budget: u64) -> Outcome {
     let mut cta = Cta::new(launch);
-    for linear in 0..launch.ctas() {
-        cta.reset(launch, launch.cta_index(linear));
+    let mut done = 0;
+    while done < launch.ctas() {
+        let (ran, mut outcome) = kernel.start(launch, &mut cta, done, launch.ctas() - done, budget);
+        done += ran;
+        if outcome == Outcome::Done {
+            continue;
+        }
         loop {
-            match kernel.run(launch, &mut cta, budget) {
+            match outcome {
                 Outcome::Done => break,
-                Outcome::Yield => {}
+                Outcome::Yield => outcome = kernel.run(launch, &mut cta, budget),
                 fault => return fault,
             }
         }
+        done += 1;
     }
     Outcome::Done
 }
