@@ -61,6 +61,17 @@ pub struct Found {
     pub reduced: Option<(Case, Failure)>,
 }
 
+/// What happens during a run.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The kernel with this seed begins.
+    Begin(u64),
+    /// It has ended.
+    End(u64),
+    /// A kernel has failed.
+    Found(&'a Found),
+}
+
 /// What came of it.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
@@ -93,8 +104,8 @@ impl Campaign {
         Ok(bench)
     }
 
-    /// Runs all kernels; `report` is told of each failure as it is found.
-    pub fn run(&self, report: &(dyn Fn(&Found) + Sync)) -> Result<Results, String> {
+    /// Runs all kernels; `report` is told what happens as it does, from several threads.
+    pub fn run(&self, report: &(dyn Fn(Event<'_>) + Sync)) -> Result<Results, String> {
         self.bench()?;
         let began = Instant::now();
         let next = AtomicU64::new(0);
@@ -116,10 +127,13 @@ impl Campaign {
                         }
                         // Looking at the ops of a few tells as much as of all.
                         bench.count_ops = i.is_multiple_of(8);
-                        if let Some(found) = self.one(&bench, self.seed + i, &mut coverage) {
-                            report(&found);
+                        let seed = self.seed + i;
+                        report(Event::Begin(seed));
+                        if let Some(found) = self.one(&bench, seed, &mut coverage) {
+                            report(Event::Found(&found));
                             locked().found.push(found);
                         }
+                        report(Event::End(seed));
                     }
                     locked().coverage.merge(coverage);
                 });

@@ -174,6 +174,10 @@ fn traits(kernel: &Kernel) -> BTreeSet<&'static str> {
                     walk(then, depth, out);
                     walk(otherwise, depth, out);
                 }
+                Stmt::Switch { ways, .. } => {
+                    out.insert("switches");
+                    ways.iter().for_each(|w| walk(w, depth, out));
+                }
                 Stmt::Loop(l) => {
                     out.insert(if l.divergent { "divergent loops" } else { "uniform loops" });
                     if depth > 0 {

@@ -34,14 +34,23 @@ const SPECIALS: &[&str] = &[
     "%lanemask_ge",
 ];
 
+/// How many levels of loops are long, one kernel in forty.
+const LONG: [usize; 80] = {
+    let mut long = [0; 80];
+    long[0] = 1;
+    long[1] = 2;
+    long
+};
+
 /// What a kernel may have in it.
 struct Traits {
     warp: bool,
     barriers: bool,
     loops: bool,
     atomics: bool,
-    /// Loops of some hundred turns.
-    long: bool,
+    /// Loops this deep make some hundred turns: one is enough for engines to look at the lanes' fairness, two for a CTA to use
+    /// up its budget and go on later.
+    long: usize,
 }
 
 /// A kind of statement.
@@ -90,11 +99,13 @@ pub fn generate(seed: u64) -> Kernel {
         barriers: r.percent(45),
         loops: r.percent(70),
         atomics: r.percent(35),
-        long: r.percent(3),
+        long: *r.pick(&LONG),
     };
     let exits = r.percent(15);
-    let block = *r.pick(BLOCKS);
-    let grid = *r.pick(GRIDS);
+    let (mut block, mut grid) = (*r.pick(BLOCKS), *r.pick(GRIDS));
+    if traits.long > 0 {
+        (block, grid) = (*r.pick(&[[32, 1, 1], [40, 1, 1], [8, 4, 1]]), *r.pick(&[[1, 1, 1], [2, 1, 1]]));
+    }
     let mut shape = Shape { block, grid, limit: None, exits };
     if exits && r.percent(50) {
         shape.limit = Some(r.below(shape.all_threads() as usize + 1) as u32);
@@ -301,6 +312,7 @@ impl Generator<'_> {
                 self.maybe_guard(&mut found);
                 found.map(Stmt::Group).into_iter().collect()
             }
+            Kind::Branch if place.mask.is_none() && self.r.percent(15) => self.switch(place),
             Kind::Branch => self.branch(place),
             Kind::Loop => self.looped(place),
             Kind::Warp => self.warp(place),
@@ -392,12 +404,22 @@ impl Generator<'_> {
         out
     }
 
+    /// One of several ways; the masks of warp operations know of two only.
+    fn switch(&mut self, place: &Place) -> Vec<Stmt> {
+        let inner = Place { divergent: true, depth: place.depth + 1, in_branch: true, ..place.clone() };
+        let by = self.maker(None).reg(Bank::R);
+        let n = *self.r.pick(&[2, 4, 4]);
+        let ways: Vec<Vec<Stmt>> = (0..n).map(|_| self.block(&inner)).collect();
+        let falls = ways.iter().map(|_| self.r.percent(25)).collect();
+        vec![Stmt::Switch { by, ways, falls }]
+    }
+
     fn looped(&mut self, place: &Place) -> Vec<Stmt> {
         let (counter, turns, condition) = (self.fresh(Bank::K), self.fresh(Bank::N), self.fresh(Bank::G));
         // The same number of turns for all, as a constant, from memory (where nobody can know that it is the same), or of the CTA.
         let divergent = place.divergent || self.r.percent(60);
         let mask = [7, 3, 3][place.depth.min(2)];
-        let long = self.traits.long && place.depth == 0;
+        let long = place.depth < self.traits.long;
         let setup = if divergent {
             let source = self.maker(None).reg(Bank::R);
             let and = if long { 511 } else { mask };
@@ -458,17 +480,23 @@ impl Generator<'_> {
         }
         let some = self.r.percent(25);
         if !some {
-            let mut m = self.maker(Some(mask));
-            return m.any_of(forms(Family::Warp)).map(Stmt::Inst).into_iter().collect();
+            let inst = self.warp_inst(mask);
+            return inst.map(Stmt::Inst).into_iter().collect();
         }
         // Only some lanes, who know of each other.
         let guard = self.any_guard();
         let fewer = self.fresh(Bank::M);
-        let Some(inst) = self.maker(Some(fewer)).any_of(forms(Family::Warp)) else { return vec![] };
+        let Some(inst) = self.warp_inst(fewer) else { return vec![] };
         let mut ballot =
             Inst::new("vote.sync.ballot.b32", &[What::Reg(fewer)], &[What::Reg(guard.reg), What::Reg(mask)]);
         ballot.operands[1].not = guard.not;
         vec![Stmt::Group(vec![ballot, inst.guarded(guard)])]
+    }
+
+    fn warp_inst(&mut self, mask: Reg) -> Option<Inst> {
+        let inst = self.maker(Some(mask)).any_of(forms(Family::Warp));
+        // Engines take lanes out of long loops at different times, for the sake of those that wait; PTX allows it.
+        inst.filter(|i| self.traits.long == 0 || !i.head.starts_with("activemask"))
     }
 
     /// Something with a barrier; all threads of the CTA are here.
@@ -539,6 +567,10 @@ fn collect(stmts: &[Stmt], used: &mut Vec<Reg>, written: &mut Vec<Reg>) {
                 used.push(guard.reg);
                 collect(then, used, written);
                 collect(otherwise, used, written);
+            }
+            Stmt::Switch { by, ways, .. } => {
+                used.push(*by);
+                ways.iter().for_each(|w| collect(w, used, written));
             }
             Stmt::Loop(l) => {
                 l.setup.iter().for_each(|i| inst(i, used, written));

@@ -155,7 +155,16 @@ impl Maker<'_> {
     /// Modifiers for each place of a form; whether they go together is not known yet.
     pub fn mods(&mut self, parsed: &'static Parsed) -> Vec<Option<&'static str>> {
         (parsed.mods.iter())
-            .map(|m| (!m.optional || self.r.percent(35)).then(|| *self.r.pick(m.members)))
+            .map(|m| {
+                let spaces = matches!(m.name, ".space" | ".ss");
+                if m.optional && !self.r.percent(if spaces { 75 } else { 35 }) {
+                    return None;
+                }
+                let member = *self.r.pick(m.members);
+                // Shared memory goes by three names, all others by one.
+                let again = spaces && member.starts_with(".shared::");
+                Some(if again { *self.r.pick(m.members) } else { member })
+            })
             .collect()
     }
 

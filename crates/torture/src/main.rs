@@ -1,6 +1,8 @@
 //! `torture`: random kernels on every engine, until one gives different bits.
 
-use hostwarp_torture::campaign::{Campaign, Found};
+mod isolate;
+
+use hostwarp_torture::campaign::{Campaign, Event, Found};
 use hostwarp_torture::generate::generate;
 use hostwarp_torture::run::{Bench, Case};
 use std::path::PathBuf;
@@ -86,7 +88,15 @@ fn run() -> Result<bool, String> {
     if !o.replay.is_empty() {
         return replay(&o);
     }
-    let result = o.campaign.run(&|found| print_found(found, &o))?;
+    if std::env::var_os(isolate::CHILD).is_none() {
+        let args: Vec<String> = std::env::args().skip(1).collect();
+        return isolate::run(&args, o.campaign.seed, o.campaign.seed + o.campaign.kernels);
+    }
+    let result = o.campaign.run(&|event| match event {
+        Event::Begin(seed) => println!("begin {seed}"),
+        Event::End(seed) => println!("end {seed}"),
+        Event::Found(found) => print_found(found, &o),
+    })?;
     print!("{}", result.coverage.table());
     println!(
         "{} kernels in {:.1} s: {} failed",

@@ -268,6 +268,15 @@ pub enum Stmt {
         /// The other.
         otherwise: Vec<Stmt>,
     },
+    /// One of several ways, by a register modulo their number.
+    Switch {
+        /// The register.
+        by: Reg,
+        /// A power of two of them; one may fall into the next.
+        ways: Vec<Vec<Stmt>>,
+        /// Ways that fall into the next.
+        falls: Vec<bool>,
+    },
     /// A loop.
     Loop(Loop),
     /// Leaves a loop, or goes on with its next turn. The masks are of the loop and of its body.
@@ -429,6 +438,7 @@ impl Kernel {
                         walk(then, out);
                         walk(otherwise, out);
                     }
+                    Stmt::Switch { ways, .. } => ways.iter().for_each(|w| walk(w, out)),
                     Stmt::Loop(l) => {
                         out.extend(&l.setup);
                         walk(&l.body, out);
@@ -639,6 +649,7 @@ impl Writer {
                 Stmt::Group(is) => is.iter().for_each(|i| self.inst(i)),
                 Stmt::Fixed(stmts) => self.statements(stmts),
                 Stmt::If { guard, mask, then, otherwise } => self.branches(*guard, mask, then, otherwise),
+                Stmt::Switch { by, ways, falls } => self.switch(*by, ways, falls),
                 Stmt::Loop(l) => self.looped(l),
                 // Once the loop is gone there is nothing to leave.
                 Stmt::Leave { counter, .. } if !self.loops.contains(counter) => {}
@@ -684,6 +695,26 @@ impl Writer {
             self.statements(otherwise);
         }
         let _ = writeln!(self.s, "{end}:");
+    }
+
+    fn switch(&mut self, by: Reg, ways: &[Vec<Stmt>], falls: &[bool]) {
+        let n = self.next;
+        self.next += 1;
+        let index = Reg(Bank::T, 0);
+        self.used(by);
+        self.used(index);
+        self.line(&format!("and.b32 {index}, {by}, {};", ways.len() - 1));
+        let labels: Vec<String> = (0..ways.len()).map(|i| format!("way_{n}_{i}")).collect();
+        let _ = writeln!(self.s, "ways_{n}: .branchtargets {};", labels.join(", "));
+        self.line(&format!("brx.idx {index}, ways_{n};"));
+        for (i, way) in ways.iter().enumerate() {
+            let _ = writeln!(self.s, "{}:", labels[i]);
+            self.statements(way);
+            if !falls.get(i).copied().unwrap_or(false) {
+                self.line(&format!("bra endways_{n};"));
+            }
+        }
+        let _ = writeln!(self.s, "endways_{n}:");
     }
 
     fn looped(&mut self, l: &Loop) {

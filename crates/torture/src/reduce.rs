@@ -86,6 +86,10 @@ fn guards(stmts: &[Stmt]) -> Vec<Reg> {
                 [vec![guard.reg], guards(then), guards(otherwise)].concat()
             }
             Stmt::Fixed(stmts) => guards(stmts),
+            Stmt::Switch { by, ways, .. } => {
+                let inner = ways.iter().flat_map(|w| guards(w));
+                [*by].into_iter().chain(inner).collect()
+            }
             Stmt::Loop(l) => guards(&l.body),
             Stmt::Leave { guard, .. } | Stmt::Exit { guard, .. } => vec![guard.reg],
             Stmt::Inst(_) | Stmt::Group(_) => vec![],
@@ -110,6 +114,7 @@ fn size(stmts: &[Stmt]) -> usize {
         .iter()
         .map(|s| match s {
             Stmt::If { then, otherwise, .. } => 1 + size(then) + size(otherwise),
+            Stmt::Switch { ways, .. } => 1 + ways.iter().map(|w| size(w)).sum::<usize>(),
             Stmt::Loop(l) => 1 + size(&l.body),
             _ => 1,
         })
@@ -125,6 +130,8 @@ fn edit(stmts: &mut Vec<Stmt>, at: &mut usize, how: Edit) -> bool {
                 // Without masks: those of the place around hold only where all came along.
                 (Edit::Unwrap, Stmt::If { mask: None, then, .. }) => then.clone(),
                 (Edit::UnwrapOther, Stmt::If { mask: None, otherwise, .. }) => otherwise.clone(),
+                (Edit::Unwrap, Stmt::Switch { ways, .. }) => ways.first().cloned().unwrap_or_default(),
+                (Edit::UnwrapOther, Stmt::Switch { ways, .. }) => ways.last().cloned().unwrap_or_default(),
                 (Edit::Unwrap, Stmt::Loop(l)) if l.masks.is_none() => l.body.clone(),
                 (Edit::Unguard, Stmt::Inst(inst)) if inst.guard.is_some() => {
                     vec![Stmt::Inst(Inst { guard: None, ..inst.clone() })]
@@ -146,6 +153,16 @@ fn edit(stmts: &mut Vec<Stmt>, at: &mut usize, how: Edit) -> bool {
                     return edit(otherwise, at, how);
                 }
                 *at -= b;
+                false
+            }
+            Stmt::Switch { ways, .. } => {
+                for way in ways {
+                    let n = size(way);
+                    if *at < n {
+                        return edit(way, at, how);
+                    }
+                    *at -= n;
+                }
                 false
             }
             Stmt::Loop(l) => {
@@ -212,6 +229,7 @@ fn set_constant(k: &mut Kernel, n: usize, o: usize, value: &str) -> bool {
                     walk(then, out);
                     walk(otherwise, out);
                 }
+                Stmt::Switch { ways, .. } => ways.iter_mut().for_each(|w| walk(w, out)),
                 Stmt::Loop(l) => {
                     out.extend(&mut l.setup);
                     walk(&mut l.body, out);
