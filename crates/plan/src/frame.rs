@@ -2,7 +2,9 @@
 
 use crate::live::Liveness;
 use hostwarp_ir::{Block, Elem, Function, Op, Value};
-use std::collections::HashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The canonical frame. The column of a value begins at byte `slot * lanes` of the frame, `lanes` being the CTA's lanes
 /// rounded up to whole warps, and lane `l` is at `l * ty.bytes()` in it; an `i1` takes one byte, 0 or 1. Every column is
@@ -28,7 +30,7 @@ const ALIGN: u32 = 2;
 /// Gives out slots, each for values of one size only.
 #[derive(Default)]
 struct Pool {
-    free: HashMap<u32, Vec<u32>>,
+    free: FxHashMap<u32, Vec<u32>>,
 }
 
 impl Pool {
@@ -133,9 +135,9 @@ impl Layout<'_> {
     }
 
     /// The last instruction of a block that uses a value, `usize::MAX` for the terminator.
-    fn last_uses(&self, b: Block) -> HashMap<Value, usize> {
+    fn last_uses(&self, b: Block) -> FxHashMap<Value, usize> {
         let data = self.func.block(b);
-        let mut last = HashMap::new();
+        let mut last = FxHashMap::default();
         for (n, i) in data.insts.iter().enumerate() {
             for a in i.args.iter().chain(&i.guard) {
                 last.insert(self.original[a.index()], n);
@@ -154,8 +156,9 @@ impl Layout<'_> {
     /// parameter's old value is no longer needed. Saves a copy per turn of a loop. Answers (value, parameter).
     fn in_place(&mut self) -> Vec<(Value, Value)> {
         let mut found: Vec<(Value, Value)> = vec![];
-        let mut copies: HashMap<Value, Vec<Value>> = HashMap::new();
-        for (v, o) in self.original.iter().enumerate() {
+        let mut joined: FxHashSet<Value> = FxHashSet::default();
+        let mut copies: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
+        for (v, o) in self.original.iter().enumerate().filter(|(v, o)| *v != o.index()) {
             copies.entry(*o).or_default().push(Value(v as u32));
         }
         for b in self.order {
@@ -164,7 +167,7 @@ impl Layout<'_> {
                 continue;
             }
             let last = self.last_uses(*b);
-            let made: HashMap<Value, usize> = data
+            let made: FxHashMap<Value, usize> = data
                 .insts
                 .iter()
                 .enumerate()
@@ -177,13 +180,14 @@ impl Layout<'_> {
                     let a = self.original[a.index()];
                     let Some(at) = made.get(&a) else { continue };
                     let over = last.get(p).is_none_or(|last| last <= at)
-                        && copies[p].iter().all(|c| !self.live.live_out[b.index()].contains(*c));
+                        && !self.live.is_live_out(*b, *p)
+                        && copies.get(p).into_iter().flatten().all(|c| !self.live.is_live_out(*b, *c));
                     if over
                         && self.range[a.index()].is_none()
                         && !self.remat[a.index()]
                         && self.size(a) == self.size(*p)
                         && !taken.contains(p)
-                        && found.iter().all(|f| f.0 != a)
+                        && joined.insert(a)
                     {
                         taken.push(*p);
                         found.push((a, *p));
@@ -204,20 +208,22 @@ impl Layout<'_> {
             (0..self.range.len() as u32).map(Value).filter(|v| self.range[v.index()].is_some()).collect();
         starts.sort_by_key(|v| self.range[v.index()]);
         let mut pool = Pool::default();
-        let mut active: Vec<(u32, Value)> = vec![];
-        for v in starts {
+        // The one that ends first on top: where it ends, its number in `starts`.
+        let mut active: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
+        for (n, v) in starts.iter().enumerate() {
             let Some((from, to)) = self.range[v.index()] else { continue };
-            if share {
-                active.retain(|(last, old)| {
-                    let keep = *last >= from;
-                    if let (false, Some(s)) = (keep, self.slot[old.index()]) {
-                        pool.give(self.func.ty(*old).bytes() as u32, s);
-                    }
-                    keep
-                });
+            let mut over = vec![];
+            while share && active.peek().is_some_and(|Reverse((last, _))| *last < from) {
+                over.extend(active.pop().map(|Reverse((_, old))| old));
             }
-            self.slot[v.index()] = Some(pool.take(self.size(v), &mut self.end));
-            active.push((to, v));
+            over.sort_unstable();
+            for old in over.into_iter().map(|old| starts[old]) {
+                if let Some(s) = self.slot[old.index()] {
+                    pool.give(self.size(old), s);
+                }
+            }
+            self.slot[v.index()] = Some(pool.take(self.size(*v), &mut self.end));
+            active.push(Reverse((to, n)));
         }
     }
 
@@ -227,6 +233,7 @@ impl Layout<'_> {
         for b in self.order {
             let last_use = self.last_uses(*b);
             let mut taken: Vec<Value> = vec![];
+            let mut given: FxHashSet<Value> = FxHashSet::default();
             for (n, i) in self.func.block(*b).insts.iter().enumerate() {
                 // Arguments that end here make room for the result: ops read a lane's arguments before they write it.
                 let mut args: Vec<Value> =
@@ -238,7 +245,7 @@ impl Layout<'_> {
                         (share && self.local[a.index()], last_use[&a] == n, self.slot[a.index()])
                     {
                         pool.give(self.size(a), s);
-                        taken.retain(|t| *t != a);
+                        given.insert(a);
                     }
                 }
                 let Some(r) = i.result else { continue };
@@ -255,7 +262,7 @@ impl Layout<'_> {
                 }
             }
             if share {
-                for v in taken {
+                for v in taken.into_iter().filter(|v| !given.contains(v)) {
                     if let Some(s) = self.slot[v.index()] {
                         pool.give(self.size(v), s);
                     }

@@ -154,7 +154,7 @@ impl Plan {
             loops,
             loop_of,
             suspends,
-            live_in: live.into_lists(),
+            live_in: live.live_in,
             remat,
             invariance,
             shape,

@@ -1,108 +1,79 @@
 //! Liveness.
 
 use crate::Shape;
-use hostwarp_ir::{Block, Function, Value};
+use hostwarp_ir::{Block, BlockData, Function, Value};
 
-/// A set of values.
-#[derive(Clone, PartialEq)]
-pub(crate) struct Set(Vec<u64>);
-
-impl Set {
-    pub(crate) fn new(len: usize) -> Set {
-        Set(vec![0; len.div_ceil(64)])
-    }
-
-    pub(crate) fn contains(&self, v: Value) -> bool {
-        self.0[v.index() / 64] >> (v.index() % 64) & 1 != 0
-    }
-
-    pub(crate) fn insert(&mut self, v: Value) {
-        self.0[v.index() / 64] |= 1 << (v.index() % 64);
-    }
-
-    pub(crate) fn remove(&mut self, v: Value) {
-        self.0[v.index() / 64] &= !(1 << (v.index() % 64));
-    }
-
-    fn union(&mut self, other: &Set) {
-        for (a, b) in self.0.iter_mut().zip(&other.0) {
-            *a |= b;
-        }
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Value> + '_ {
-        self.0.iter().enumerate().flat_map(|(w, bits)| {
-            let mut bits = *bits;
-            std::iter::from_fn(move || {
-                (bits != 0).then(|| {
-                    let i = bits.trailing_zeros();
-                    bits &= bits - 1;
-                    Value(w as u32 * 64 + i)
-                })
-            })
-        })
-    }
-}
-
-/// What is alive at the start of each block (parameters included) and at its end.
+/// What is alive at the start of each block (parameters included) and at its end, in ascending order.
 pub(crate) struct Liveness {
-    pub(crate) live_in: Vec<Set>,
-    pub(crate) live_out: Vec<Set>,
+    pub(crate) live_in: Vec<Vec<Value>>,
+    pub(crate) live_out: Vec<Vec<Value>>,
 }
 
 impl Liveness {
+    /// Goes from every use against the edges up to the definition. That takes as long as the answer is large, however
+    /// many blocks there are that a value is not alive in.
     pub(crate) fn new(func: &Function, order: &[Block], remat: &[bool]) -> Liveness {
-        let len = func.types.len();
-        let empty = Set::new(len);
-        let mut live_in = vec![empty.clone(); func.blocks.len()];
-        let mut live_out = vec![empty; func.blocks.len()];
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for b in order.iter().rev() {
-                let data = func.block(*b);
-                let mut live = Set::new(len);
-                for t in data.term.targets() {
-                    let mut from = live_in[t.block.index()].clone();
-                    for p in &func.block(t.block).params {
-                        from.remove(*p);
-                    }
-                    live.union(&from);
+        let n = func.blocks.len();
+        let mut sources: Vec<Vec<usize>> = vec![vec![]; n];
+        let mut home = vec![usize::MAX; func.types.len()];
+        let mut is_param = vec![false; func.types.len()];
+        let mut used_in: Vec<(Value, usize)> = vec![];
+        for b in order.iter().map(|b| b.index()) {
+            let data = &func.blocks[b];
+            for p in &data.params {
+                home[p.index()] = b;
+                is_param[p.index()] = true;
+            }
+            for r in data.insts.iter().filter_map(|i| i.result) {
+                home[r.index()] = b;
+            }
+            // `order` is a reverse post-order: what a block uses was defined in a block before it, or in itself.
+            for_each_use(data, |v| {
+                if home[v.index()] != b && !remat[v.index()] {
+                    used_in.push((v, b));
                 }
-                live_out[b.index()] = live.clone();
-                let need = |v: Value, live: &mut Set| {
-                    if !remat[v.index()] {
-                        live.insert(v);
-                    }
-                };
-                for v in data.term.uses() {
-                    need(v, &mut live);
-                }
-                for a in data.term.targets().iter().flat_map(|t| &t.args) {
-                    need(*a, &mut live);
-                }
-                for i in data.insts.iter().rev() {
-                    if let Some(r) = i.result {
-                        live.remove(r);
-                    }
-                    for a in i.args.iter().chain(&i.guard) {
-                        need(*a, &mut live);
-                    }
-                }
-                for p in &data.params {
-                    live.insert(*p);
-                }
-                if live != live_in[b.index()] {
-                    live_in[b.index()] = live;
-                    changed = true;
+            });
+            for t in data.term.targets() {
+                let list = &mut sources[t.block.index()];
+                if list.last() != Some(&b) {
+                    list.push(b);
                 }
             }
         }
-        Liveness { live_in, live_out }
+        used_in.sort_unstable();
+        let mut live = Liveness { live_in: vec![vec![]; n], live_out: vec![vec![]; n] };
+        let mut uses = used_in.into_iter().peekable();
+        let mut work: Vec<usize> = vec![];
+        // By value, so that every list ends with the value at hand if it is in there at all.
+        for v in (0..func.types.len() as u32).map(Value) {
+            let home = home[v.index()];
+            if is_param[v.index()] {
+                live.live_in[home].push(v);
+            }
+            while let Some((_, b)) = uses.next_if(|(used, _)| *used == v) {
+                work.push(b);
+            }
+            while let Some(b) = work.pop() {
+                if live.live_in[b].last() == Some(&v) {
+                    continue;
+                }
+                live.live_in[b].push(v);
+                for &from in &sources[b] {
+                    if live.live_out[from].last() != Some(&v) {
+                        live.live_out[from].push(v);
+                    }
+                    if from != home {
+                        work.push(from);
+                    }
+                }
+            }
+        }
+        live
     }
 
-    pub(crate) fn into_lists(self) -> Vec<Vec<Value>> {
-        self.live_in.iter().map(|s| s.iter().collect()).collect()
+    /// Whether a value is alive at the end of a block.
+    pub(crate) fn is_live_out(&self, b: Block, v: Value) -> bool {
+        self.live_out[b.index()].binary_search(&v).is_ok()
     }
 
     /// The most words of varying values alive at one point.
@@ -112,33 +83,44 @@ impl Liveness {
             _ => 0,
         };
         let mut most = 0;
+        // Alive at the point at hand of this block, or of none.
+        let mut alive = vec![u32::MAX; func.types.len()];
         for b in order {
             let data = func.block(*b);
-            let mut live = self.live_out[b.index()].clone();
-            let mut now: u32 = live.iter().map(words).sum();
-            let mut add = |v: Value, live: &mut Set, now: &mut u32| {
-                if !live.contains(v) {
-                    live.insert(v);
+            let mut now = 0;
+            for v in &self.live_out[b.index()] {
+                alive[v.index()] = b.0;
+                now += words(*v);
+            }
+            let mut add = |v: Value, alive: &mut [u32], now: &mut u32| {
+                if alive[v.index()] != b.0 {
+                    alive[v.index()] = b.0;
                     *now += words(v);
                 }
                 most = most.max(*now);
             };
             for v in data.term.uses() {
-                add(v, &mut live, &mut now);
+                add(v, &mut alive, &mut now);
             }
             for a in data.term.targets().iter().flat_map(|t| &t.args) {
-                add(*a, &mut live, &mut now);
+                add(*a, &mut alive, &mut now);
             }
             for i in data.insts.iter().rev() {
-                if let Some(r) = i.result.filter(|r| live.contains(*r)) {
-                    live.remove(r);
+                if let Some(r) = i.result.filter(|r| alive[r.index()] == b.0) {
+                    alive[r.index()] = u32::MAX;
                     now -= words(r);
                 }
                 for a in i.args.iter().chain(&i.guard) {
-                    add(*a, &mut live, &mut now);
+                    add(*a, &mut alive, &mut now);
                 }
             }
         }
         most
     }
+}
+
+fn for_each_use(data: &BlockData, mut f: impl FnMut(Value)) {
+    data.term.uses().into_iter().for_each(&mut f);
+    data.term.targets().iter().flat_map(|t| &t.args).copied().for_each(&mut f);
+    data.insts.iter().flat_map(|i| i.args.iter().chain(&i.guard)).copied().for_each(&mut f);
 }

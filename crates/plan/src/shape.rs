@@ -3,12 +3,13 @@
 //! A fixed point from below: every value starts as unknown, and only goes from there to uniform or affine and on to varying;
 //! branches only go from uniform to divergent.
 
-use crate::control::Control;
+use crate::control::{Control, Reach};
 use crate::{Assume, Invariance, Loop, Shape};
 use hostwarp_ir::eval::eval_op;
 use hostwarp_ir::{
     Axis, Block, Elem, Function, Inst, IntBin, IntCmp, IntUn, Op, Space, Special, Term, Type, Value,
 };
+use rustc_hash::FxHashMap;
 
 pub(crate) struct Shapes {
     pub(crate) shape: Vec<Shape>,
@@ -41,12 +42,14 @@ struct Analysis<'a> {
     /// By position: lanes may arrive from different sides.
     join: Vec<bool>,
     masked: Vec<bool>,
+    /// By position: all that can be reached from it without passing that block is masked.
+    masked_up_to: Vec<Option<Option<usize>>>,
     /// By position: in a cycle that is no natural loop, where lanes may be at different turns. Rare, so nothing is claimed there.
     wild: Vec<bool>,
     /// By loop: whether some lanes may leave while others go round.
     split: Vec<bool>,
-    /// By loop and position: lanes may be there that left the loop at different times.
-    scattered: Vec<Vec<bool>>,
+    /// By loop: where lanes may be that left the loop at different times.
+    scattered: Vec<Reach>,
 }
 
 pub(crate) fn shapes(
@@ -67,7 +70,7 @@ pub(crate) fn shapes(
         loop_of,
         assume,
         invariance,
-        control: Control::new(func, order, position, loops),
+        control: Control::new(func, order, position, loops, loop_of),
         constant: vec![None; func.types.len()],
         home: vec![None; func.types.len()],
         mixed: vec![false; func.types.len()],
@@ -76,9 +79,10 @@ pub(crate) fn shapes(
         divergent: vec![false; n],
         join: vec![false; n],
         masked: vec![false; n],
+        masked_up_to: vec![None; n],
         split: vec![false; loops.len()],
         wild: vec![false; n],
-        scattered: vec![vec![false; n]; loops.len()],
+        scattered: vec![Reach::default(); loops.len()],
     };
     a.prepare();
     while a.pass() {}
@@ -107,14 +111,22 @@ impl Analysis<'_> {
                 }
             }
         }
+        let loop_from: FxHashMap<usize, usize> =
+            self.loops.iter().map(|l| (l.first as usize, l.last as usize)).collect();
+        let mut wild_until = vec![0; self.order.len()];
         for from in 0..self.order.len() {
             for &to in self.control.successors[from].iter().filter(|to| **to <= from) {
-                let natural = self.loops.iter().any(|l| l.first as usize == to && l.last as usize >= from);
+                let natural = loop_from.get(&to).is_some_and(|last| *last >= from);
                 if !natural {
-                    self.wild[to..=from].fill(true);
-                    self.masked[to..=from].fill(true);
+                    wild_until[to] = wild_until[to].max(from + 1);
                 }
             }
+        }
+        let mut until = 0;
+        for (at, wild_until) in wild_until.into_iter().enumerate() {
+            until = until.max(wild_until);
+            self.wild[at] = at < until;
+            self.masked[at] = at < until;
         }
         let mut only: Vec<Option<Value>> = vec![None; self.func.types.len()];
         for b in self.order {
@@ -137,8 +149,10 @@ impl Analysis<'_> {
                 }
                 let at = self.position[b.index()] as usize;
                 for l in self.left(v, *b) {
-                    if !self.escapes[v.index()].contains(&(l, at)) {
-                        self.escapes[v.index()].push((l, at));
+                    let escapes = &mut self.escapes[v.index()];
+                    // Those of one block stand together.
+                    if !escapes.iter().rev().take_while(|e| e.1 == at).any(|e| e.0 == l) {
+                        escapes.push((l, at));
                     }
                 }
             }
@@ -199,12 +213,13 @@ impl Analysis<'_> {
                 for m in &influence.region {
                     self.masked[*m] = true;
                 }
+                if let Some((from, end)) = influence.rest {
+                    self.mask_rest(from, end);
+                }
                 for (l, left) in &influence.split_loops {
                     self.split[*l] = true;
                     for exit in left {
-                        for (s, r) in self.scattered[*l].iter_mut().zip(self.control.reachable(*exit)) {
-                            *s |= r;
-                        }
+                        self.scattered[*l].add(&self.control, *exit);
                     }
                 }
             }
@@ -218,13 +233,27 @@ impl Analysis<'_> {
         changed
     }
 
+    /// Marks as masked what can be reached from `from` without passing `end`.
+    fn mask_rest(&mut self, from: usize, end: Option<usize>) {
+        let mut work = vec![from];
+        while let Some(at) = work.pop() {
+            if Some(at) != end && self.masked_up_to[at] != Some(end) {
+                self.masked_up_to[at] = Some(end);
+                self.masked[at] = true;
+                work.extend(&self.control.successors[at]);
+            }
+        }
+    }
+
     /// What a parameter gets from an argument.
-    fn handed(&self, to: Block, arg: Value, param: Value) -> Option<Shape> {
+    fn handed(&mut self, to: Block, arg: Value, param: Value) -> Option<Shape> {
         let mut shape = self.shape[arg.index()]?;
         let invariant = self.invariance[arg.index()] != Invariance::None;
         // Lanes that leave a loop at different times take different values along.
         let at = self.position[to.index()] as usize;
-        if !invariant && self.left(arg, to).iter().any(|l| self.scattered[*l][at]) {
+        let left = self.left(arg, to);
+        let (control, scattered) = (&self.control, &mut self.scattered);
+        if !invariant && left.iter().any(|l| scattered[*l].contains(control, at)) {
             shape = Shape::Varying;
         }
         if self.join[at] && self.mixed[param.index()] {
@@ -235,7 +264,8 @@ impl Analysis<'_> {
 
     /// Joins a shape into a value's; answers whether it changed.
     fn raise(&mut self, v: Value, new: Option<Shape>) -> bool {
-        let escapes = self.escapes[v.index()].iter().any(|(l, at)| self.scattered[*l][*at]);
+        let (control, scattered) = (&self.control, &mut self.scattered);
+        let escapes = self.escapes[v.index()].iter().any(|(l, at)| scattered[*l].contains(control, *at));
         let wild = self.invariance[v.index()] == Invariance::None
             && self.home[v.index()].is_some_and(|h| self.wild[self.position[h.index()] as usize]);
         let new = match new {

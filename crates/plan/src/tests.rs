@@ -476,3 +476,56 @@ fn a_switch_on_lanes_splits() {
     assert!(ends.iter().all(|e| p.masked[e.index()]));
     assert_eq!(p.divergent.iter().filter(|d| **d).count(), 1);
 }
+
+/// Rows of 20,000 diamonds, loops and ways out: what takes time with the square of the number of blocks takes minutes here.
+#[test]
+fn tens_of_thousands_of_blocks() {
+    let mut b = Builder::new("many");
+    let t = tid(&mut b);
+    let sum = b.new_var(Type::I32);
+    let (out, last) = (b.new_block(), 20_000);
+    for i in 0..last {
+        let old = b.get(sum);
+        let less = b.cmp_imm(IntCmp::LtS, t, i);
+        let (yes, next) = (b.new_block(), b.new_block());
+        match i % 3 {
+            0 => {
+                b.branch(less, yes, next);
+                b.switch_to(yes);
+                let new = b.add(old, t);
+                b.set(sum, new);
+                b.jump(next);
+            }
+            1 => {
+                b.jump(yes);
+                b.switch_to(yes);
+                let now = b.get(sum);
+                let new = b.add(now, t);
+                b.set(sum, new);
+                let more = b.cmp_imm(IntCmp::LtS, new, i);
+                b.branch(more, yes, next);
+            }
+            _ => {
+                b.branch(less, out, yes);
+                b.switch_to(yes);
+                b.jump(next);
+            }
+        }
+        b.switch_to(next);
+    }
+    b.jump(out);
+    b.switch_to(out);
+    let sum = b.get(sum);
+    use_it(&mut b, sum);
+    b.terminate(Term::Exit);
+    let func = b.finish();
+    let p = Plan::new(&func, contiguous());
+    assert_eq!(p.order.len(), func.blocks.len());
+    assert_eq!(p.loops.len(), 6667);
+    assert!(p.loops.iter().all(|l| l.divergent_exit && l.depth == 1));
+    // From the first way out on some lanes are gone; the last block has all of them again.
+    assert!(!p.masked[Block::ENTRY.index()] && p.masked[p.order[p.order.len() - 2].index()]);
+    assert_eq!(*p.order.last().unwrap(), out);
+    assert!(!p.masked[out.index()]);
+    assert_eq!(p.shape[func.block(out).params[0].index()], Shape::Varying);
+}
