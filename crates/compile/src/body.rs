@@ -287,10 +287,9 @@ impl<'m> Body<'m> {
         for (i, operand) in operands.iter().enumerate() {
             match operand.kind {
                 Kind::Address(address) => {
-                    fine &= self.address_fits(c, operand.span, address, space_of(m, addresses));
-                    if let (Base::Variable(index), "st") = (address.base, m.opcode) {
-                        fine &= may_be_stored(c, index, operand.span);
-                    }
+                    let space = space_of(m, addresses);
+                    fine &= self.address_fits(c, operand.span, address, space);
+                    fine &= m.opcode != "st" || may_be_stored(c, address.base, space, operand.span);
                     addresses += 1;
                 }
                 Kind::Const(value) => fine &= constant_fits(c, operand, value, i, m),
@@ -439,14 +438,24 @@ impl<'m> Body<'m> {
 }
 
 /// What a caller hands in is not written.
-fn may_be_stored(c: &mut Checker<'_>, index: u32, span: Span) -> bool {
-    let var = c.variables[index as usize];
-    let reason = match var.space {
-        Space::Param if var.read_only => "a parameter that is handed in is read-only",
-        Space::Const => "constants are read-only",
+fn may_be_stored(c: &mut Checker<'_>, base: Base, space: Option<ir::Space>, span: Span) -> bool {
+    let (what, reason) = match base {
+        Base::Variable(index) => {
+            let var = c.variables[index as usize];
+            let reason = match var.space {
+                Space::Param if var.read_only => "a parameter that is handed in is read-only",
+                Space::Const => "constants are read-only",
+                _ => return true,
+            };
+            (format!("`{}`", var.name), reason)
+        }
+        _ if space == Some(ir::Space::Param) => (
+            "a parameter that is not named".to_string(),
+            "`st.param` is for what a call takes and a function returns, by name; ptxas crashes here",
+        ),
         _ => return true,
     };
-    let text = format!("`{}` cannot be written", var.name);
+    let text = format!("{what} cannot be written");
     c.report(Diagnostic::new(Code::ReadOnly, text, span).note(reason));
     false
 }

@@ -112,6 +112,40 @@ const PTX: &str = "\
     ret;
 }
 
+.visible .entry parameters(.param .u32 limit)
+{
+    .reg .b64 %p;
+    mov.u64 %p, limit;
+    cvta.param.u64 %p, %p;
+    st.u32 [%p], 6; // parameters
+    ret;
+}
+
+.visible .entry counted(.param .u32 limit)
+{
+    .reg .pred %q;
+    .reg .b32 %t;
+    .reg .b64 %p;
+    mov.u32 %t, %tid.x;
+    setp.gt.u32 %q, %t, 40;
+    mov.u64 %p, limit;
+    cvta.param.u64 %p, %p;
+    @%q red.add.u32 [%p], 1; // counted
+    ret;
+}
+
+.visible .entry parameter(.param .u64 out)
+{
+    .reg .b32 %t;
+    .reg .b64 %p, %a;
+    mov.u32 %t, %tid.x;
+    mov.u64 %p, out;
+    mad.wide.u32 %p, %t, 8, %p;
+    ld.param.u64 %a, [%p]; // parameter
+    st.global.u64 [%a], %p;
+    ret;
+}
+
 .visible .entry trapped(.param .u32 at)
 {
     .reg .pred %p;
@@ -436,6 +470,44 @@ fn constants_cannot_be_written() {
         assert_eq!(module.read_symbol("constant").expect("its bytes"), 5u32.to_le_bytes());
         works(&module, engine);
     }
+}
+
+#[test]
+fn parameters_cannot_be_written() {
+    let expected = |kernel: &str, thread: u32, what: &str| {
+        format!(
+            "kernel `{kernel}`, line {}, CTA (0, 0, 0), thread ({thread}, 0, 0): 4-byte {what} at 0x1000300000000 writes to param \
+             memory, which kernels can only read",
+            line(kernel)
+        )
+    };
+    let launch = |l: LaunchBuilder<'_>, _: &Buffer<u32>| run(l.block([64, 1, 1]).arg(5u32));
+    fails("parameters", launch, ErrorKind::Fault, |_| expected("parameters", 0, "store"));
+    fails("counted", launch, ErrorKind::Fault, |_| expected("counted", 41, "atomic"));
+    // By name or through a register `st.param` is refused when the module is loaded.
+    for address in ["limit", "%p"] {
+        let ptx = format!(
+            ".version 8.3\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u32 limit)\n{{\n.reg .b64 %p;\n\
+             mov.u64 %p, limit;\nst.param.u32 [{address}], 6;\nret;\n}}\n"
+        );
+        let error = device().load("param.ptx", &ptx).expect_err("no way to write a parameter");
+        assert_eq!(error.kind(), ErrorKind::Input);
+        let text = error.to_string();
+        assert!(text.contains("E0024") && text.contains("cannot be written"), "{text}");
+        assert!(text.contains("param.ptx:8:14"), "{text}");
+    }
+}
+
+#[test]
+fn past_the_end_of_the_parameters() {
+    let expected = |_: &Buffer<u32>| {
+        format!(
+            "kernel `parameter`, line {}, CTA (0, 0, 0), thread (1, 0, 0): 8-byte param load at offset 0x8 is directly past the end \
+             of the kernel's parameters (8 bytes)",
+            line("parameter")
+        )
+    };
+    fails("parameter", |l, b| run(l.block([2, 1, 1]).arg(b)), ErrorKind::Fault, expected);
 }
 
 #[test]
