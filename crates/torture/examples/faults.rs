@@ -19,7 +19,7 @@ struct Fault {
 #[rustfmt::skip]
 const FAULTS: &[Fault] = &[
     Fault { what: "lanes that are not running take the other way of a branch", file: "jit/src/emit/control.rs", from: "to_no = self.t.inst(format_args!(\"and {lanes} {mask}, {to_no}\"));", to: "" },
-    Fault { what: "values that leave a loop at different turns count as uniform", file: "plan/src/shape.rs", from: "if !invariant && self.left(arg, to)", to: "if false && !invariant && self.left(arg, to)" },
+    Fault { what: "values that leave a loop at different turns count as uniform", file: "plan/src/shape.rs", from: "let escapes = self.escapes", to: "let escapes = false && self.escapes" },
     Fault { what: "lanes that leave a loop overwrite what others took out of it", file: "jit/src/emit/control.rs", from: "leaves_a_loop || !first", to: "!first" },
     Fault { what: "a barrier lets warps through when one is still missing", file: "interp/src/cta.rs", from: "b.arrivals += new.count_ones();", to: "b.arrivals += new.count_ones() + u32::from(warp == 1);" },
     Fault { what: "shuffles reach half of the warp", file: "jit/src/emit/warp.rs", from: "&index, &Text::constant(ints, 31)", to: "&index, &Text::constant(ints, 15)" },

@@ -469,7 +469,14 @@ impl Generator<'_> {
             body.push(Stmt::Inst(inst));
         }
         let looks_first = self.r.percent(50);
-        vec![Stmt::Loop(Loop { counter, turns, setup, condition, looks_first, divergent, masks, body })]
+        let l = Loop { counter, turns, setup, condition, looks_first, divergent, masks, body };
+        let mut out = vec![Stmt::Loop(l)];
+        if self.r.percent(30) {
+            // The same in all lanes while they go round, and no longer when they have come out one by one.
+            let r = self.maker(None).reg(Bank::R);
+            out.push(Stmt::Inst(Inst::new("mov.u32", &[What::Reg(r)], &[What::Reg(counter)])));
+        }
+        out
     }
 
     fn warp(&mut self, place: &Place) -> Vec<Stmt> {

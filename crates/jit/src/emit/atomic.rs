@@ -89,6 +89,7 @@ impl Emitter<'_> {
         self.t.declarations.extend(t.declarations);
         self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
         let expected = if op == AtomicOp::Cas { format!(", {all} %expecteds") } else { String::new() };
+        let extend = if w == 64 { "add i64 %lane.w, 0".into() } else { format!("zext i{w} %lane.w to i64") };
         self.helpers.entry(name.clone()).or_insert_with(|| {
             let mut text = format!(
                 "define internal {all} {name}(ptr %base, {wide} %offsets, i{w} %bits, {all} %values{expected}) noinline nounwind {{
@@ -111,7 +112,7 @@ entry:
 loop:
   %left = phi i{w} [%bits, %entry], [%rest, %done]
   %lane.w = call i{w} @llvm.cttz.i{w}(i{w} %left, i1 false)
-  %lane = zext i{w} %lane.w to i64
+  %lane = {extend}
   %o.at = getelementptr i64, ptr %o, i64 %lane
   %offset = load i64, ptr %o.at, align 8
   %p = getelementptr i8, ptr %base, i64 %offset
