@@ -85,8 +85,8 @@ struct Place {
     loops: Vec<(Reg, Option<[Reg; 3]>)>,
     /// The lanes that are here together.
     mask: Option<Reg>,
-    /// The innermost loop is one of them.
-    loops_innermost: bool,
+    /// The innermost loop around it is one of them.
+    leaves_innermost: bool,
     /// An `if` stands between here and the innermost loop.
     in_branch: bool,
 }
@@ -455,7 +455,7 @@ impl Generator<'_> {
         let masks = place.mask.map(|all| [all, self.fresh(Bank::M), self.fresh(Bank::M)]);
         let mut inner = Place { depth: place.depth + 1, in_branch: false, ..place.clone() };
         inner.divergent = divergent;
-        inner.loops_innermost = divergent;
+        inner.leaves_innermost = divergent;
         inner.mask = masks.map(|m| m[2]);
         if divergent {
             inner.loops.push((counter, masks));
@@ -548,7 +548,7 @@ impl Generator<'_> {
         let warp = place.mask.is_some();
         let which = if warp { place.loops.len() - 1 } else { self.r.below(place.loops.len()) };
         let (counter, masks) = place.loops[which];
-        if warp && (place.in_branch || !place.loops_innermost) {
+        if warp && (place.in_branch || !place.leaves_innermost) {
             return vec![];
         }
         let (mut out, guard) = self.condition();

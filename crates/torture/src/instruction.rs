@@ -322,20 +322,34 @@ fn isa_operands(operands: &[Operand]) -> Vec<isa::Operand<'static>> {
 fn is_supported(inst: &Inst) -> bool {
     static KNOWN: LazyLock<Mutex<HashMap<String, bool>>> = LazyLock::new(Mutex::default);
     let known = || KNOWN.lock().unwrap_or_else(|e| e.into_inner());
-    // What an instruction needs hardly ever depends on its operands; where it does, a kernel is refused and counted.
-    if let Some(yes) = known().get(&inst.head) {
+    // The answer must not depend on what was asked before, or a seed would not always give the same kernel.
+    let key = format!("{}{}", inst.head, inst.operands.iter().map(kind).collect::<String>());
+    if let Some(yes) = known().get(&key) {
         return *yes;
     }
-    let mut text = String::from(".version 8.8\n.target sm_90\n.address_size 64\n.entry e()\n{\n");
+    let mut text = String::from(".version 8.8\n.target sm_90\n.address_size 64\n.const .b8 table[256];\n");
+    text += ".entry e(.param .align 16 .b8 bag[32])\n{\n";
     for bank in Bank::GENERAL.into_iter().chain([Bank::M, Bank::A, Bank::T, Bank::B]) {
         let first = Reg(bank, 0).to_string();
-        text += &format!(".reg {} {}<16>;\n", bank.ty(), first.trim_end_matches('0'));
+        text += &format!(".reg {} {}<256>;\n", bank.ty(), first.trim_end_matches('0'));
     }
-    text += ".shared .align 16 .b8 slots[64];\n.local .align 16 .b8 mine[64];\n";
+    text += ".shared .align 16 .b8 slots[64];\n.shared .b64 cells[8];\n.local .align 16 .b8 mine[64];\n";
     text += &format!("{inst}\n}}\n");
     let out = compile::compile(&hostwarp::syntax::parse(text.as_bytes()), &compile::Options::default());
     let fine = |s: Severity| !matches!(s, Severity::Error | Severity::Unsupported);
     let yes = out.diagnostics.iter().all(|d| fine(d.severity));
-    known().insert(inst.head.clone(), yes);
+    known().insert(key, yes);
     yes
+}
+
+/// What kind of operand stands there, as far as it can matter.
+fn kind(o: &Operand) -> String {
+    let what = match &o.what {
+        What::Reg(r) | What::Address(r, _) => format!("{:?}", r.0),
+        What::Constant(_, float) => format!("{float}"),
+        What::Sink => "_".into(),
+        What::Vector(es) => format!("{}{:?}", es.len(), es.first().map(std::mem::discriminant)),
+        What::Named(name, _) | What::Special(name) | What::Name(name) => (*name).into(),
+    };
+    format!(" {what}{}{}{}", o.neg, o.not, o.selector.is_some())
 }

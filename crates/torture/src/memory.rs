@@ -46,8 +46,9 @@ fn inst(head: &str, dest: Reg, sources: &[What]) -> Inst {
 /// A load or a store with the instructions that make its address.
 pub fn access(m: &mut Maker<'_>, k: &Shape) -> Option<Vec<Inst>> {
     let rooms = forms(Family::Access);
-    let room = m.r.below(rooms.len());
-    let form = *m.r.pick(&rooms[room]);
+    let room = &rooms[m.r.below(rooms.len())];
+    // The first form is the plain one, and the only one for all spaces; the many others differ in hints.
+    let form = if m.r.percent(60) { room[0] } else { *m.r.pick(room) };
     let mods = m.mods(form.parsed);
     let has = |name: &str| mods.iter().flatten().any(|x| *x == name);
     let starts = |prefix: &str| mods.iter().flatten().any(|x| x.starts_with(prefix));

@@ -189,9 +189,11 @@ fn shrink_launch(best: &mut Kernel, attempt: &mut impl FnMut(&mut Kernel, Kernel
     let mut k = best.clone();
     k.shape.limit = None;
     attempt(best, k);
+    // Accesses and barriers may have the number of threads in them.
+    let counts = |i: &&Inst| i.head.starts_with("bar") && i.operands.len() > 1;
+    let fixed = best.text().contains("slots") || best.instructions().iter().any(counts);
     for block in [[1, 1, 1], [8, 1, 1], [16, 1, 1], [32, 1, 1], [64, 1, 1]] {
-        // Accesses and barriers may have the number of threads in them.
-        if block.iter().product::<u32>() < best.shape.threads() && !best.text().contains("slots") {
+        if block.iter().product::<u32>() < best.shape.threads() && !fixed {
             let mut k = best.clone();
             k.shape.block = block;
             if attempt(best, k) {
