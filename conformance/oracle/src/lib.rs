@@ -15,6 +15,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod carry;
 mod compare;
 mod cvt;
 mod edges;
@@ -54,6 +55,7 @@ enum Meaning {
     Vmad(video::Mad),
     Simd(video_simd::Simd),
     Integer(integer::Integer),
+    Carry(carry::Carry),
     Field(field::Field),
     FloatArith(float_ops::FloatArith),
     FloatMinMax(float_ops::FloatMinMax),
@@ -101,6 +103,7 @@ impl Oracle {
             Meaning::Vmad(form) => vec![form.eval(values).into()],
             Meaning::Simd(form) => vec![form.eval(values).into()],
             Meaning::Integer(form) => vec![form.eval(values)],
+            Meaning::Carry(form) => form.eval(values),
             Meaning::Field(form) => vec![form.eval(values)],
             Meaning::FloatArith(form) => vec![form.eval(values)],
             Meaning::FloatMinMax(form) => vec![form.eval(values)],
@@ -145,6 +148,14 @@ fn parse_meaning(text: &mut Text) -> Result<(Vec<Input>, Meaning), String> {
         "neg" | "abs" if float => {
             let form = float_ops::FloatSign::parse(text)?;
             (text.float_inputs(form.ty(), 1)?, Meaning::FloatSign(form))
+        }
+        "addc" | "subc" | "madc" | "add" | "sub" | "mad"
+            if text.opcode.ends_with('c') || text.mods.has_any(&[("cc", ())]) =>
+        {
+            let form = carry::Carry::parse(text)?;
+            let mut inputs = text.int_inputs(&form.widths())?;
+            inputs.extend(form.takes_flag().then_some(Input::Source));
+            (inputs, Meaning::Carry(form))
         }
         "add" | "sub" | "mul" | "mad" | "min" | "max" | "abs" | "neg" | "and" | "or" | "xor" | "not"
         | "shl" | "shr" => {

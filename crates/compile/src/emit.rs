@@ -25,12 +25,16 @@ pub(crate) struct Emit {
     pub caller: Option<ir::Block>,
     /// The instruction at hand accesses the parameter of a call, which is in local memory.
     param_in_local: bool,
+    /// The carry flag. Inlined functions have the same: the manual leaves open what it is behind a call.
+    flag: Var,
 }
 
 impl Emit {
     pub fn new(name: &str, profile: Profile, address_size: u32) -> Emit {
+        let mut b = Builder::new(name);
         Emit {
-            b: Builder::new(name),
+            flag: b.new_var(Type::I1),
+            b,
             profile,
             address_size,
             registers: FxHashMap::default(),
@@ -184,6 +188,7 @@ impl Emit {
             guard,
             profile: self.profile,
             caller: self.caller,
+            flag: self.flag,
             results: vec![],
         };
         (m.room.meaning)(&mut cx)?;
@@ -303,8 +308,8 @@ impl Emit {
         let bits = float_or_int_bits(value, want).or_else(|| float_or_int_bits(value, as_float));
         let Some(bits) = bits.or(value.int_bits()) else { return Err("such a constant".into()) };
         if ty == Type::I64X2 {
-            let (low, high) = (self.b.iconst(Type::I64, bits), ((bits as i64) >> 63) as u64);
-            let high = self.b.iconst(Type::I64, high);
+            // Constants are 64 bits, and not extended by their sign.
+            let (low, high) = (self.b.iconst(Type::I64, bits), self.b.iconst(Type::I64, 0));
             return Ok(self.b.build(&[low, high]));
         }
         Ok(self.b.iconst(ty, bits))

@@ -30,7 +30,7 @@ fn replay_everything(dir: &Path, old: Results) -> Result<Results, String> {
     println!("jit\n{jit}");
     let audit = audit(dir, &all, &|text| {
         let oracle = Oracle::parse(text).ok()?;
-        Some(Box::new(move |operands: &[u64]| oracle.eval(operands)[0]))
+        Some(Box::new(move |operands: &[u64]| oracle.eval(operands)))
     })?;
     for d in audit.mispredicted.iter().chain(&audit.unexplained).chain(&audit.unmanual).take(20) {
         println!("{d}");

@@ -3,8 +3,9 @@
 //! For each recorded form: the `sm_90` profile must give the recorded bits; where the `isa` profile gives others, an erratum must cover
 //! the form, and the `isa` bits must be what an independent reading of the manual gives.
 
+use crate::cases::{Case, cases};
 use crate::file::Recorded;
-use crate::generate::{Case, Program, cases, programs_of};
+use crate::generate::{Program, programs_of};
 use crate::replay::{
     Difference, Job, Selection, Vector, Verdict, Why, compare, in_parallel, run, small_device,
 };
@@ -18,8 +19,8 @@ use std::path::Path;
 /// the manual does not have.
 pub type Manual<'a> = dyn Fn(&str) -> Option<Reading> + Sync + 'a;
 
-/// What one form gives for source operands, in the order of the text.
-pub type Reading = Box<dyn Fn(&[u64]) -> u64>;
+/// What one form gives for source operands, in the order of the text: one value for each destination.
+pub type Reading = Box<dyn Fn(&[u64]) -> Vec<u64>>;
 
 /// How far an erratum reaches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -97,7 +98,11 @@ fn audit_program(
         (Err(e), n) if e.kind() == ErrorKind::Unsupported => {
             let mut audit = Audit::default();
             let (low, high) = program.cases.split_at(n / 2);
-            for half in [low, high].into_iter().filter(|_| n > 1).flat_map(|h| programs_of(h.to_vec())) {
+            for half in [low, high]
+                .into_iter()
+                .filter(|_| n > 1)
+                .flat_map(|h| programs_of(&program.opcode, h.to_vec()))
+            {
                 audit.add(audit_program(&half, recorded, manual)?);
             }
             return Ok(audit);
@@ -105,52 +110,46 @@ fn audit_program(
         (Err(e), _) => return Err(format!("{}: {e}", program.cases[0].text)),
     };
     let mut audit = Audit { forms: program.cases.len(), ..Audit::default() };
-    for (k, case) in program.cases.iter().enumerate() {
-        let (isa, sm90) = (&isa[k * ALL..(k + 1) * ALL], &sm90[k * ALL..(k + 1) * ALL]);
-        let difference = |v: usize, expected: u64, got: u64| Difference {
-            text: case.text.clone(),
-            instance: case.instance.clone(),
-            what: Ok(Vector { operands: program.operands(v), expected, got }),
+    let words = program.words();
+    let results = isa.chunks(ALL * words).zip(sm90.chunks(ALL * words));
+    for (case, (isa, sm90)) in program.cases.iter().zip(results) {
+        let difference = |v: usize, expected: u64, got: u64| {
+            Difference::new(case, Ok(Vector { operands: program.operands(v), expected, got }))
         };
         match compare(&recorded[&case.text], sm90) {
             Verdict::Same => {}
             Verdict::Raw { vector, recorded, got } => {
                 audit.mispredicted.push(difference(vector, recorded, got));
             }
-            Verdict::Hash => audit.mispredicted.push(Difference {
-                text: case.text.clone(),
-                instance: case.instance.clone(),
-                what: Err(Why::Hash),
-            }),
+            Verdict::Hash => audit.mispredicted.push(Difference::new(case, Err(Why::Hash))),
         }
-        let differing: Vec<usize> = (0..ALL).filter(|v| isa[*v] != sm90[*v]).collect();
-        let rules: Vec<&Erratum> = errata().filter(|e| e.covers_instance(&case.instance)).collect();
+        let differing: Vec<usize> = (0..ALL * words).filter(|i| isa[*i] != sm90[*i]).collect();
+        let covers = |e: &&Erratum| case.instance.as_ref().is_some_and(|i| e.covers_instance(i));
+        let rules: Vec<&Erratum> = errata().filter(covers).collect();
         for rule in &rules {
             let reach = audit.reach.entry(rule.id.into()).or_default();
             reach.covered += 1;
             reach.differing += usize::from(!differing.is_empty());
         }
         let Some(&first) = differing.first() else { continue };
-        *audit.departing.entry(program.opcode.into()).or_default() += 1;
+        *audit.departing.entry(program.opcode.clone()).or_default() += 1;
         if rules.is_empty() {
-            audit.unexplained.push(difference(first, sm90[first], isa[first]));
+            audit.unexplained.push(difference(first / words, sm90[first], isa[first]));
         }
         match manual(&case.text) {
             Some(says) => {
-                let wrong = differing.iter().find_map(|v| {
-                    let operands: Vec<u64> = program.operands(*v).iter().map(|(_, bits)| *bits).collect();
-                    let said = says(&operands);
-                    (said != isa[*v]).then(|| difference(*v, said, isa[*v]))
+                let wrong = differing.iter().find_map(|i| {
+                    let (v, word) = (i / words, i % words);
+                    let operands: Vec<u64> = program.inputs.iter().map(|column| column[v]).collect();
+                    let said = program.pack(&says(&operands))[word];
+                    (said != isa[*i]).then(|| difference(v, said, isa[*i]))
                 });
                 audit.unmanual.extend(wrong);
             }
-            None if documented(&case.instance) => audit.unmanual.push(Difference {
-                text: case.text.clone(),
-                instance: case.instance.clone(),
-                what: Err(Why::Failed(
-                    "a documented form that the reading of the manual does not know".into(),
-                )),
-            }),
+            None if case.instance.as_ref().is_some_and(documented) => {
+                let why = "a documented form that the reading of the manual does not know";
+                audit.unmanual.push(Difference::new(case, Err(Why::Failed(why.into()))));
+            }
             None => {}
         }
     }
@@ -167,7 +166,7 @@ pub struct Counterexample {
     /// The instruction.
     pub text: String,
     /// Its operands.
-    pub operands: Vec<(&'static str, u64)>,
+    pub operands: Vec<(String, u64)>,
     /// What the manual says.
     pub isa: u64,
     /// What the GPU gives.
@@ -178,27 +177,29 @@ pub struct Counterexample {
 pub fn counterexample(erratum: &Erratum) -> Result<Counterexample, String> {
     let mut forms: Vec<Case> = (erratum.opcodes.iter())
         .flat_map(|o| cases(o))
-        .filter(|c| erratum.covers_instance(&c.instance))
+        .filter(|c| c.instance.as_ref().is_some_and(|i| erratum.covers_instance(i)))
         .collect();
     forms.sort_by_cached_key(|c| (c.text.len(), c.text.clone()));
     forms.truncate(256);
-    forms.sort_by_cached_key(|c| errata().filter(|e| e.covers_instance(&c.instance)).count());
+    forms.sort_by_cached_key(|c| {
+        errata().filter(|e| c.instance.as_ref().is_some_and(|i| e.covers_instance(i))).count()
+    });
     forms.truncate(64);
     let rank = |text: &str| forms.iter().position(|c| c.text == text);
     let mut best: Option<(usize, Counterexample)> = None;
     let device = small_device().map_err(|e| e.to_string())?;
-    for mut program in programs_of(forms.clone()) {
-        let sources: Vec<Ty> = program.registers.iter().filter(|r| !r.dest).map(|r| r.ty).collect();
-        program.inputs = small_operands(&sources);
+    for mut program in programs_of(erratum.opcodes[0], forms.clone()) {
+        program.inputs = small_operands(&program.types);
         let results = |profile| run(&device, &program, Engine::Interp, profile).map_err(|e| e.to_string());
         let (isa, sm90) = (results(Profile::Isa)?, results(Profile::Sm90)?);
-        for (k, case) in program.cases.iter().enumerate() {
-            let Some(v) = (0..ALL).find(|v| isa[k * ALL + v] != sm90[k * ALL + v]) else { continue };
+        let words = program.words();
+        let both = isa.chunks(ALL * words).zip(sm90.chunks(ALL * words));
+        for (case, (isa, sm90)) in program.cases.iter().zip(both) {
+            let Some(i) = (0..ALL * words).find(|i| isa[*i] != sm90[*i]) else { continue };
             let rank = rank(&case.text).unwrap_or(usize::MAX);
             if best.as_ref().is_none_or(|(r, _)| rank < *r) {
-                let operands = program.operands(v);
-                let (isa, sm90) = (isa[k * ALL + v], sm90[k * ALL + v]);
-                best = Some((rank, Counterexample { text: case.text.clone(), operands, isa, sm90 }));
+                let (text, operands) = (case.for_eval().unwrap_or_default(), program.operands(i / words));
+                best = Some((rank, Counterexample { text, operands, isa: isa[i], sm90: sm90[i] }));
             }
         }
     }
@@ -219,5 +220,6 @@ fn small_operands(types: &[Ty]) -> Vec<Vec<u64>> {
     }
     picks.sort_by_key(|p| p.iter().sum::<usize>());
     picks.resize(ALL, vec![0; types.len()]);
-    types.iter().enumerate().map(|(o, ty)| picks.iter().map(|p| table(ty)[p[o]]).collect()).collect()
+    let value = |ty: &Ty, pick: usize| if *ty == Ty::Pred { pick as u64 % 2 } else { table(ty)[pick] };
+    types.iter().enumerate().map(|(o, ty)| picks.iter().map(|p| value(ty, p[o])).collect()).collect()
 }

@@ -185,11 +185,11 @@ impl Drop for Memory<'_> {
 }
 
 impl Module<'_> {
-    /// Runs a kernel of 64-bit parameters and waits for it.
-    pub fn run(&self, kernel: &str, grid: [u32; 3], block: [u32; 3], params: &[u64]) -> Result<()> {
+    /// Runs a kernel with these bytes as parameters and waits for it.
+    pub fn run(&self, kernel: &str, grid: [u32; 3], block: [u32; 3], params: &[Vec<u8>]) -> Result<()> {
         let name = CString::new(kernel).map_err(|e| e.to_string())?;
         let mut function: *mut c_void = std::ptr::null_mut();
-        let pointers: Vec<*const u64> = params.iter().map(|p| p as *const u64).collect();
+        let pointers: Vec<*const u8> = params.iter().map(|p| p.as_ptr()).collect();
         type LaunchKernel = unsafe extern "C" fn(
             *mut c_void,
             c_uint,
@@ -200,7 +200,7 @@ impl Module<'_> {
             c_uint,
             c_uint,
             *mut c_void,
-            *const *const u64,
+            *const *const u8,
             *const c_void,
         ) -> c_int;
         // SAFETY: types as in cuda.h; the parameter values live through the call.

@@ -1,8 +1,8 @@
 //! `docs/errata.md` and `docs/conformance.md`, written from the rooms, the recordings and the results of replaying them.
 
 use crate::audit::{Reach, counterexample};
+use crate::cases::legal_forms;
 use crate::file::{Finding, Recording, path, read_findings, recorded_opcodes};
-use crate::generate::legal_forms;
 use crate::replay::eval_command;
 use crate::vectors::{ALL, RAW};
 use hostwarp_isa::{Erratum, errata, find};
@@ -162,8 +162,12 @@ fn conformance_page(
         "{} forms of {} instructions, each on {} operand vectors, were run on {origin}. A form is an opcode with its modifiers, selectors and \
          negations; operands come from memory, so that the assembler cannot fold anything. Of each form the results of {RAW} vectors are kept raw, \
          of the others a hash. A replay runs the very same PTX on Hostwarp with the profile `sm_90` and must give every bit.\n\n\
-         - *legal*: forms on plain registers that the assembler accepts; of the 4,096 byte selectors and 16 half-word selectors an operand of \
-         the SIMD forms can have, a seeded choice is recorded.\n\
+         Instructions that use memory work on a slot each thread has in every state space, and what the slot holds afterwards is a result. Atomic operations are tried \
+         with an address for each thread and, where the outcome does not depend on the order, with all lanes of a warp on one address. What happens among the \
+         lanes of a warp is tried with all lanes and with some, barriers with three warps that leave values for each other, branches and calls in small programs.\n\n\
+         - *legal*: forms that the assembler accepts. Of the 4,096 byte selectors and 16 half-word selectors an operand of \
+         the SIMD forms can have, and of the combinations of hints that memory instructions can have, a seeded choice is recorded. A form can be recorded more than \
+         once: with a generic address in each state space, under a guard, with the carry it leaves.\n\
          - *interp*, *jit*: forms that agree, of those tried. The jit runs a seeded sample of the instructions with many forms.\n\
          - *errata*: forms on which the manual and the GPU differ ([errata.md](errata.md)); everywhere else the profile `isa` gives the GPU's bits too.\n\n",
         number(forms),
@@ -250,6 +254,14 @@ const SETTLED: &[(&str, &str)] = &[
         "0x7fff and 0x7fffffff, whatever the operands.",
     ),
     (
+        "`atom.add` of floats in global and shared memory: what becomes of subnormal numbers and NaNs.",
+        "In global memory `.f32` flushes and `.f64` hands on NaNs as they are; in shared memory subnormal numbers are kept and NaNs of `.f64` are made quiet. \
+         The operand's NaN comes before what memory held. What is returned is what was there, to the bit.",
+    ),
+    ("`isspacep.global` of an address of a kernel's parameter.", "It is true, and so is `isspacep.param`."),
+    ("`shfl.sync` from a lane that does not take part.", "It gives 0."),
+    ("Constants in `mov.b128`.", "They fill the lower 64 bits; the upper ones are 0."),
+    (
         "`.ftz`: whether a result is subnormal before or after rounding.",
         "After rounding, as if the exponent had no lower bound: a result that rounds up to the smallest normal number is kept.",
     ),
@@ -261,6 +273,8 @@ fn assemblers(findings: &[Finding]) -> String {
     for f in findings {
         let which = if f.text.contains("%d.h1") {
             "merges into `d.h1`".into()
+        } else if f.text.starts_with("atom") || f.text.starts_with("red") {
+            "`atom.add.f64` and `red.add.f64` in shared memory".into()
         } else {
             format!("`{}`", form(&f.text))
         };
@@ -283,7 +297,9 @@ fn assemblers(findings: &[Finding]) -> String {
         );
     }
     s + "\nThe driver's assembler merges bits 31:16 of the result into `.h1` where ptxas merges bits 15:0, as the manual says. The two `cvt` without a \
-         change of type are moves above -O0, which leave NaNs as they are; at -O0 they are additions, which do not.\n"
+         change of type are moves above -O0, which leave NaNs as they are; at -O0 they are additions, which do not. An atomic addition in shared memory is a loop around an \
+         ordinary one, whose operands are the other way round above -O0: of two NaNs the one in memory wins there, the operand at -O0. The driver's assembler crashes on \
+         `atom.add.noftz.bf16` and `.bf16x2` without a destination (`_`), and takes the program with all forms of `membar` for invalid.\n"
 }
 
 fn form(text: &str) -> &str {

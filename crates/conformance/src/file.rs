@@ -1,7 +1,7 @@
 //! Recordings on disk: one compressed file per opcode.
 //!
 //! Inside the zstd frame: one line of JSON (the [`Header`]), then for each case its text (u16 length, bytes), the width of a
-//! result in bytes (u8), [`RAW`] results of that width, and the hash (u64) over the results of all other vectors. Little-endian.
+//! result in bytes (u8, all destinations together), [`RAW`] results of that width, and the hash (u64) over the results of all other vectors. Little-endian.
 
 use crate::vectors::RAW;
 use serde::{Deserialize, Serialize};
@@ -33,9 +33,9 @@ pub struct Header {
 pub struct Recorded {
     /// The instruction.
     pub text: String,
-    /// Bytes of a result.
+    /// Bytes of a result, all destinations together.
     pub width: u8,
-    /// Results of the first [`RAW`] vectors.
+    /// Results of the first [`RAW`] vectors; one of more than 8 bytes is several words, the lowest first.
     pub raw: Vec<u64>,
     /// [Hash](crate::vectors::hash) over the results of the others.
     pub hash: u64,
@@ -59,8 +59,10 @@ impl Recording {
             out.extend((c.text.len() as u16).to_le_bytes());
             out.extend(c.text.as_bytes());
             out.push(c.width);
-            for v in &c.raw {
-                out.extend(&v.to_le_bytes()[..c.width as usize]);
+            let words = usize::from(c.width).div_ceil(8);
+            for v in c.raw.chunks(words) {
+                let bytes: Vec<u8> = v.iter().flat_map(|w| w.to_le_bytes()).collect();
+                out.extend(&bytes[..c.width as usize]);
             }
             out.extend(c.hash.to_le_bytes());
         }
@@ -104,12 +106,13 @@ fn decode_case(rest: &mut &[u8]) -> Option<Recorded> {
     let len = u16::from_le_bytes(take(rest, 2)?.try_into().ok()?);
     let text = String::from_utf8(take(rest, len as usize)?.to_vec()).ok()?;
     let width = *take(rest, 1)?.first()?;
-    if !(1..=8).contains(&width) {
+    if !(1..=64).contains(&width) {
         return None;
     }
     let raw = take(rest, RAW * width as usize)?
         .chunks(width as usize)
-        .map(|c| c.iter().rev().fold(0, |v, b| v << 8 | u64::from(*b)))
+        .flat_map(|result| result.chunks(8))
+        .map(|word| word.iter().rev().fold(0, |v, b| v << 8 | u64::from(*b)))
         .collect();
     let hash = u64::from_le_bytes(take(rest, 8)?.try_into().ok()?);
     Some(Recorded { text, width, raw, hash })

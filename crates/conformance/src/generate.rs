@@ -1,174 +1,101 @@
-//! Test kernels from the forms of the instruction set.
+//! Test kernels: cases with the same registers and surroundings become one program.
 
-use crate::vectors::{ALL, Random, hash, operands};
-use hostwarp_isa as isa;
-use hostwarp_isa::{Instance, Ty};
+use crate::cases::{Case, Register, Setting, cases};
+use crate::memory;
+use crate::vectors::{ALL, lanes, operands};
+use hostwarp_isa::Ty;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// One form: an instruction whose result is stored.
-#[derive(Clone, Debug)]
-pub struct Case {
-    /// The instruction, its operands called as in the manual: `%d`, `%a`, `%b`, …
-    pub text: String,
-    /// What it is made of.
-    pub instance: Instance,
-}
-
-/// A register of a program: what cases have in common.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Register {
-    /// Its name, without `%`.
-    pub name: &'static str,
-    /// Its type.
-    pub ty: Ty,
-    /// Cases write it.
-    pub dest: bool,
-}
-
 /// A kernel that runs many cases on the same operands.
 ///
-/// `kernel(.param .u64 in, .param .u64 out)`: thread i loads operand o from `in + 8·(o·ALL + i)` and stores the result of
-/// case k to `out + 8·(k·ALL + i)`. Predicates are stored as 0 and 1; of two results the second is shifted up by 32.
+/// `kernel(.param .u64 in, .param .u64 out)`: thread i loads operand o from `in + 8·(o·ALL + i)` and stores the results of
+/// case k from `out + 8·(k·ALL + i)·words` on. Predicates are stored as 0 and 1. Cases that use memory have a third parameter, see
+/// [`crate::memory`].
 #[derive(Clone, Debug)]
 pub struct Program {
     /// Its opcode.
-    pub opcode: &'static str,
+    pub opcode: String,
     /// The whole module.
     pub ptx: String,
     /// Operand vectors, `[operand][vector]`.
     pub inputs: Vec<Vec<u64>>,
-    /// The registers cases use.
-    pub registers: Vec<Register>,
+    /// The names of the operands.
+    pub names: Vec<String>,
+    /// The types of the operands.
+    pub types: Vec<Ty>,
+    /// Where each destination is in the results of a case, in bytes.
+    pub places: Vec<usize>,
+    /// Bytes of the results of a case, all destinations together.
+    pub width: u8,
+    /// What its cases need around them.
+    pub setting: Setting,
     /// What it runs.
     pub cases: Vec<Case>,
 }
 
 impl Program {
-    /// Bytes of a stored result.
-    pub fn width(&self) -> u8 {
-        let dests: Vec<Ty> = self.registers.iter().filter(|r| r.dest).map(|r| r.ty).collect();
-        match dests[..] {
-            [one] if one.bits() >= 16 => (one.bits() / 8) as u8,
-            [_] => 4,
-            _ => 8,
-        }
+    /// Words of the results of a case.
+    pub fn words(&self) -> usize {
+        usize::from(self.width).div_ceil(8)
     }
 
     /// The operands of one vector, for messages.
-    pub fn operands(&self, vector: usize) -> Vec<(&'static str, u64)> {
-        let sources = self.registers.iter().filter(|r| !r.dest);
-        sources.zip(&self.inputs).map(|(r, i)| (r.name, i[vector])).collect()
+    pub fn operands(&self, vector: usize) -> Vec<(String, u64)> {
+        self.names.iter().cloned().zip(self.inputs.iter().map(|i| i[vector])).collect()
+    }
+
+    /// The words of a case's results with these values in its destinations.
+    pub fn pack(&self, values: &[u64]) -> Vec<u64> {
+        let mut words = vec![0; self.words()];
+        for (place, value) in self.places.iter().zip(values) {
+            words[place / 8] |= value << (place % 8 * 8);
+        }
+        words
+    }
+
+    /// What the third parameter holds, for cases that use memory.
+    pub fn third_parameter(&self) -> Option<Vec<u8>> {
+        self.setting.memory.then(memory::parameter)
     }
 }
 
 /// The name of the kernel in every [`Program`].
 pub const KERNEL: &str = "conformance";
-/// Threads per CTA; [`ALL`] threads in all.
+/// Threads per CTA where cases do not say how many; [`ALL`] threads in all.
 pub const BLOCK: u32 = 32;
 /// Cases in one program: enough to keep launches few, few enough to keep compile times flat.
 const CASES: usize = 256;
-
-const VERSION: u16 = 88;
-const TARGET: u16 = 90;
 
 /// Modules are for this version and target.
 pub const HEADER: &str = ".version 8.8\n.target sm_90\n.address_size 64\n";
 
 /// All programs of an opcode.
 pub fn programs(opcode: &str) -> Vec<Program> {
-    programs_of(cases(opcode))
+    programs_of(opcode, cases(opcode))
 }
 
 /// Programs that run these cases of one opcode.
-pub fn programs_of(cases: Vec<Case>) -> Vec<Program> {
-    let mut groups: BTreeMap<Vec<Register>, Vec<Case>> = BTreeMap::new();
+pub fn programs_of(opcode: &str, cases: Vec<Case>) -> Vec<Program> {
+    let mut groups: BTreeMap<(Vec<Register>, Setting), Vec<Case>> = BTreeMap::new();
     for case in cases {
-        groups.entry(registers(&case.instance)).or_default().push(case);
+        groups.entry((case.registers.clone(), case.setting)).or_default().push(case);
     }
-    groups
-        .into_iter()
-        .flat_map(|(registers, cases)| {
-            cases.chunks(CASES).map(|c| program(&registers, c.to_vec())).collect::<Vec<_>>()
-        })
-        .collect()
-}
-
-fn registers(instance: &Instance) -> Vec<Register> {
-    let video = isa::find(instance.opcode).is_some_and(|(e, _)| e.room.section.starts_with("9.7.18."));
-    // Video operands are words, whatever the forms call them: vectors are seeded by the types, so recordings depend on it.
-    let ty = |ty: Ty| if video { Ty::B32 } else { ty };
-    instance.operands.iter().map(|o| Register { name: o.name, ty: ty(o.ty), dest: o.dest }).collect()
-}
-
-/// How many concrete instructions on plain registers an opcode has, every selector counted.
-pub fn legal_forms(opcode: &str) -> usize {
-    let Some((entry, opcode)) = isa::find(opcode) else { return 0 };
-    let count = |parsed: &'static isa::Parsed| {
-        // Large selector sets are independent of everything else: each stands for "none" and its members.
-        let large =
-            parsed.operands.iter().filter_map(|o| o.selector.as_ref()).filter(|(m, _)| m.len() > SMALL);
-        let factor: usize = large.clone().map(|(m, optional)| m.len() + usize::from(*optional)).product();
-        let cap = if large.count() > 0 { 0 } else { usize::MAX };
-        isa::instances(opcode, parsed, cap).len() * factor
-    };
-    entry.forms.iter().map(count).sum()
-}
-
-/// Selector sets larger than this are sampled.
-const SMALL: usize = 15;
-
-/// The concrete instructions that are tested: every form, and where selectors are too many, each combination of everything else
-/// with a few seeded ones.
-pub fn cases(opcode: &str) -> Vec<Case> {
-    let Some((entry, opcode)) = isa::find(opcode) else { return vec![] };
-    let mut out = vec![];
-    for parsed in &entry.forms {
-        let large: Vec<usize> = (0..parsed.operands.len())
-            .filter(|o| parsed.operands[*o].selector.as_ref().is_some_and(|(m, _)| m.len() > SMALL))
-            .collect();
-        for instance in isa::instances(opcode, parsed, if large.is_empty() { usize::MAX } else { 0 }) {
-            if !large.is_empty() {
-                let mut r = Random::new(hash(instance.text().bytes().map(u64::from)));
-                let mut varied = instance.clone();
-                for o in &large {
-                    if let Some((members, _)) = &parsed.operands[*o].selector {
-                        varied.operands[*o].selector = Some(members[r.below(members.len())]);
-                    }
-                }
-                out.push((parsed.form, varied));
-            }
-            out.push((parsed.form, instance));
-        }
+    let mut programs = vec![];
+    for ((registers, setting), cases) in groups {
+        let most = if setting.alone { 1 } else { CASES };
+        programs.extend(cases.chunks(most).map(|c| program(opcode, &registers, setting, c.to_vec())));
     }
-    let known = |since: isa::Since| since.ptx <= VERSION && since.sm <= TARGET;
-    out.retain(|(form, i)| {
-        known(form.since) && form.needs.iter().all(|(m, since)| known(*since) || !i.mods.contains(m))
-    });
-    out.retain(|(_, i)| stands_alone(i));
-    // ptxas cannot read this one spelling.
-    out.retain(|(_, i)| i.operands.iter().all(|o| o.selector != Some(".b1024")));
-    out.into_iter().map(|(_, instance)| Case { text: instance.text(), instance }).collect()
-}
-
-/// Whether the result of an instruction depends on its source operands and nothing else: not on other lanes, on what an address
-/// means, or on the carry flag an earlier instruction left.
-fn stands_alone(i: &Instance) -> bool {
-    let section = isa::find(i.opcode).map_or("", |(e, _)| e.room.section);
-    let state = ["9.7.12.", "9.7.13.", "9.7.19."].iter().any(|s| section.starts_with(s));
-    let carry = matches!(i.opcode, "addc" | "subc" | "madc");
-    let lanes = i.operands.iter().any(|o| o.name == "membermask");
-    let (dests, sources): (Vec<_>, Vec<_>) = i.operands.iter().partition(|o| o.dest);
-    let values = !dests.is_empty() && !sources.is_empty();
-    values && !state && !carry && !lanes && i.opcode != "isspacep"
+    programs
 }
 
 /// The register type an operand of this type is kept in.
-fn register(ty: Ty) -> &'static str {
-    match ty {
+fn register(r: &Register) -> &'static str {
+    match r.ty {
         Ty::F32 => ".f32",
         Ty::F64 => ".f64",
         Ty::Pred => ".pred",
+        t if t.bits() <= 8 && r.narrow => ".b8",
         t if t.bits() <= 8 => ".b32",
         t if t.bits() == 16 => ".b16",
         t if t.bits() == 32 => ".b32",
@@ -177,28 +104,73 @@ fn register(ty: Ty) -> &'static str {
     }
 }
 
-fn program(registers: &[Register], cases: Vec<Case>) -> Program {
-    let mut s = String::from(HEADER);
-    let _ = writeln!(s, ".visible .entry {KERNEL}(.param .u64 in, .param .u64 out)\n{{");
-    for r in registers {
-        let _ = writeln!(s, "    .reg {} %{};", register(r.ty), r.name);
+/// Where each destination goes in a case's results, and the bytes of all.
+fn layout(registers: &[Register]) -> (Vec<usize>, u8) {
+    let dests: Vec<&Register> = registers.iter().filter(|r| r.dest).collect();
+    if let [one] = dests[..] {
+        return (vec![0], if one.ty.bits() < 16 { 4 } else { (one.ty.bits() / 8) as u8 });
     }
-    s += "    .reg .b32 %t<8>;\n    .reg .b64 %in, %out, %i;\n";
+    let (mut at, mut places) = (0usize, vec![]);
+    for r in dests {
+        let size = (r.ty.bits() as usize / 8).max(4);
+        at = at.next_multiple_of(size);
+        places.push(at);
+        at += size;
+    }
+    (places, at.next_multiple_of(8) as u8)
+}
+
+fn program(opcode: &str, registers: &[Register], setting: Setting, cases: Vec<Case>) -> Program {
+    let (places, width) = layout(registers);
+    let size = usize::from(width).next_multiple_of(8);
+    let mut s = String::from(HEADER);
+    if setting.memory {
+        s += &memory::variables();
+    }
+    if setting.functions {
+        s += crate::control::FUNCTIONS;
+    }
+    let third = if setting.memory { memory::PARAMETER } else { "" };
+    let _ = writeln!(s, ".visible .entry {KERNEL}(.param .u64 in, .param .u64 out{third})\n{{");
+    for r in registers {
+        let _ = writeln!(s, "    .reg {} %{};", register(r), r.name);
+    }
+    s += "    .reg .b32 %t<8>;\n    .reg .b64 %in, %out, %i, %u<2>;\n";
     s += "    mov.u32 %t0, %ctaid.x;\n    mov.u32 %t1, %ntid.x;\n    mov.u32 %t2, %tid.x;\n    mad.lo.u32 %t3, %t0, %t1, %t2;\n";
     s += "    ld.param.u64 %in, [in];\n    ld.param.u64 %out, [out];\n";
-    s += "    mul.wide.u32 %i, %t3, 8;\n    add.u64 %in, %in, %i;\n    add.u64 %out, %out, %i;\n";
-    for (o, r) in registers.iter().filter(|r| !r.dest).enumerate() {
-        let (at, name) = (o * ALL * 8, r.name);
-        let _ = match register(r.ty) {
+    s += "    mul.wide.u32 %i, %t3, 8;\n    add.u64 %in, %in, %i;\n";
+    let _ = writeln!(s, "    mul.wide.u32 %i, %t3, {size};\n    add.u64 %out, %out, %i;");
+    if setting.lanes {
+        s += "    .reg .b32 %lane;\n    mov.u32 %lane, %laneid;\n";
+    }
+    if setting.memory {
+        s += &memory::prologue();
+    }
+    let (mut names, mut types) = (vec![], vec![]);
+    for r in registers.iter().filter(|r| !r.dest) {
+        let (at, name) = (names.len() * ALL * 8, &r.name);
+        let _ = match register(r) {
             ".pred" => writeln!(s, "    ld.global.u32 %t4, [%in+{at}];\n    setp.ne.u32 %{name}, %t4, 0;"),
+            ".b128" => writeln!(
+                s,
+                "    ld.global.b64 %u0, [%in+{at}];\n    ld.global.b64 %u1, [%in+{}];\n    mov.b128 %{name}, {{%u0, %u1}};",
+                at + ALL * 8
+            ),
             t => writeln!(s, "    ld.global{t} %{name}, [%in+{at}];"),
         };
+        if r.ty == Ty::B128 {
+            names.extend([format!("{name}.lo"), format!("{name}.hi")]);
+            types.extend([Ty::B64, Ty::B64]);
+        } else {
+            names.push(name.clone());
+            types.push(r.ty);
+        }
     }
     for (k, case) in cases.iter().enumerate() {
-        let _ = writeln!(s, "    {};", case.text);
-        for (n, r) in registers.iter().filter(|r| r.dest).enumerate() {
-            let (at, name) = (k * ALL * 8 + n * 4, r.name);
-            let _ = match register(r.ty) {
+        s += &case.body;
+        for (place, r) in places.iter().zip(registers.iter().filter(|r| r.dest)) {
+            let (at, name) = (k * ALL * size + place, &r.name);
+            let _ = match register(r) {
                 ".pred" => {
                     writeln!(s, "    selp.u32 %t5, 1, 0, %{name};\n    st.global.u32 [%out+{at}], %t5;")
                 }
@@ -207,7 +179,6 @@ fn program(registers: &[Register], cases: Vec<Case>) -> Program {
         }
     }
     s += "    ret;\n}\n";
-    let sources: Vec<Ty> = registers.iter().filter(|r| !r.dest).map(|r| r.ty).collect();
-    let opcode = cases.first().map_or("", |c| c.instance.opcode);
-    Program { opcode, ptx: s, inputs: operands(&sources), registers: registers.to_vec(), cases }
+    let inputs = if setting.lanes { lanes(&names, &types) } else { operands(&types) };
+    Program { opcode: opcode.into(), ptx: s, inputs, names, types, places, width, setting, cases }
 }

@@ -44,7 +44,7 @@ pub fn record_all(
 ) -> Result<(), String> {
     let gpu = Gpu::open()?;
     let jobs = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let all: Vec<String> = hostwarp_isa::opcodes().into_iter().map(String::from).collect();
+    let all: Vec<String> = crate::cases::opcodes().into_iter().map(String::from).collect();
     std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let mut findings = read_findings(dir)?;
     for opcode in if opcodes.is_empty() { &all } else { opcodes } {
@@ -95,20 +95,16 @@ pub fn record(gpu: &Gpu, ptxas: &Ptxas, opcode: &str, date: &str, jobs: usize) -
                 continue;
             }
         };
-        let width = program.width();
-        for (k, case) in program.cases.iter().enumerate() {
-            let results = &reference[k * ALL..(k + 1) * ALL];
-            out.recording.cases.push(Recorded {
-                text: case.text.clone(),
-                width,
-                raw: results[..RAW].to_vec(),
-                hash: hash(results[RAW..].iter().copied()),
-            });
+        let (width, words) = (program.width, program.words());
+        for (case, results) in program.cases.iter().zip(reference.chunks(ALL * words)) {
+            let (raw, others) = results.split_at(RAW * words);
+            let hash = hash(others.iter().copied());
+            out.recording.cases.push(Recorded { text: case.text.clone(), width, raw: raw.to_vec(), hash });
         }
-        let others = [
-            ("ptxas -O3".to_string(), o3),
-            (format!("driver {}", gpu.driver), Ok(program.ptx.clone().into_bytes())),
-        ];
+        let mut others = vec![("ptxas -O3".to_string(), o3)];
+        if !program.setting.crashes_driver {
+            others.push((format!("driver {}", gpu.driver), Ok(program.ptx.clone().into_bytes())));
+        }
         for (assembler, image) in others {
             match image.and_then(|image| run(gpu, &image, program)) {
                 Ok(got) => compare(program, &assembler, &reference, &got, &mut out.findings),
@@ -138,32 +134,39 @@ fn assemble_all(ptxas: &Ptxas, programs: &[Program], jobs: usize) -> Vec<Assembl
     done.into_inner().unwrap_or_else(|e| e.into_inner()).into_iter().map(|a| a.unwrap_or_else(none)).collect()
 }
 
-/// Runs a program: the results, `[case][vector]`.
+/// Runs a program: the results, `[case][vector][word]`.
 fn run(gpu: &Gpu, image: &[u8], program: &Program) -> Result<Vec<u64>, String> {
     let module = gpu.load(image)?;
     let input: Vec<u64> = program.inputs.concat();
     let operands = gpu.memory((input.len() * 8).max(8))?;
     operands.write(&input)?;
-    let count = program.cases.len() * ALL;
+    let count = program.cases.len() * ALL * program.words();
     let results = gpu.memory(count * 8)?;
-    let grid = [ALL as u32 / BLOCK, 1, 1];
-    module.run(KERNEL, grid, [BLOCK, 1, 1], &[operands.address(), results.address()])?;
+    let block = program.setting.block.unwrap_or(BLOCK);
+    let mut params =
+        vec![operands.address().to_le_bytes().to_vec(), results.address().to_le_bytes().to_vec()];
+    params.extend(program.third_parameter());
+    module.run(KERNEL, [ALL as u32 / block, 1, 1], [block, 1, 1], &params)?;
     results.read(count)
 }
 
 fn compare(program: &Program, assembler: &str, reference: &[u64], got: &[u64], findings: &mut Vec<Finding>) {
-    for (k, case) in program.cases.iter().enumerate() {
-        let range = k * ALL..(k + 1) * ALL;
-        let differing: Vec<usize> =
-            (0..ALL).filter(|v| reference[range.clone()][*v] != got[range.clone()][*v]).collect();
-        if let Some(&v) = differing.first() {
+    let words = program.words();
+    let per_case = ALL * words;
+    for ((case, reference), got) in
+        program.cases.iter().zip(reference.chunks(per_case)).zip(got.chunks(per_case))
+    {
+        let differing: Vec<usize> = (0..per_case).filter(|i| reference[*i] != got[*i]).collect();
+        if let Some(&i) = differing.first() {
+            let mut vectors: Vec<usize> = differing.iter().map(|i| i / words).collect();
+            vectors.dedup();
             findings.push(Finding {
                 text: case.text.clone(),
                 assembler: assembler.to_string(),
-                differing: differing.len(),
-                operands: program.inputs.iter().map(|o| o[v]).collect(),
-                reference: reference[range.clone()][v],
-                got: got[range][v],
+                differing: vectors.len(),
+                operands: program.inputs.iter().map(|o| o[i / words]).collect(),
+                reference: reference[i],
+                got: got[i],
             });
         }
     }

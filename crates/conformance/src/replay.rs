@@ -1,9 +1,10 @@
 //! Replay: the same PTX on Hostwarp, compared with a recording bit for bit.
 
+use crate::cases::{Case, cases};
 use crate::file::{Recorded, Recording, path, recorded_opcodes};
-use crate::generate::{Case, KERNEL, Program, cases, programs_of};
+use crate::generate::{KERNEL, Program, programs_of};
 use crate::vectors::{ALL, RAW, hash};
-use hostwarp::{Device, Engine, Error, ErrorKind, Options, Profile};
+use hostwarp::{Arg, Device, Engine, Error, ErrorKind, Options, Profile};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::Path;
@@ -28,31 +29,37 @@ pub enum Verdict {
     Hash,
 }
 
-/// Threads per CTA of a replay: as many as the interpreter likes to work on at once. Results do not depend on it.
+/// Threads per CTA of a replay where the cases leave it open: as many as the interpreter likes to work on at once.
 const REPLAY_BLOCK: u32 = 352;
 
-/// Runs a program on Hostwarp: the results, `[case][vector]`.
+/// Runs a program on Hostwarp: the results, `[case][vector][word]`.
 pub fn run(device: &Device, program: &Program, engine: Engine, profile: Profile) -> Result<Vec<u64>, Error> {
     let module = device.load_with("conformance", &program.ptx, Options { profile })?;
     let kernel = module.kernel(KERNEL)?;
     let input = device.buffer_from(&program.inputs.concat())?;
-    let output = device.buffer::<u64>(program.cases.len() * ALL)?;
-    let grid = [ALL as u32 / REPLAY_BLOCK, 1, 1];
-    kernel.launch().grid(grid).block([REPLAY_BLOCK, 1, 1]).engine(engine).arg(&input).arg(&output).run()?;
+    let output = device.buffer::<u64>(program.cases.len() * ALL * program.words())?;
+    let block = program.setting.block.unwrap_or(REPLAY_BLOCK);
+    let launch = kernel.launch().grid([ALL as u32 / block, 1, 1]).block([block, 1, 1]).engine(engine);
+    let launch = launch.arg(&input).arg(&output);
+    match program.third_parameter() {
+        Some(bytes) => launch.arg(Arg::bytes(bytes)).run()?,
+        None => launch.run()?,
+    };
     output.to_vec()
 }
 
 /// Compares the results of one case with what was recorded.
 pub fn compare(recorded: &Recorded, results: &[u64]) -> Verdict {
-    match (0..RAW).find(|v| recorded.raw[*v] != results[*v]) {
-        Some(vector) => Verdict::Raw { vector, recorded: recorded.raw[vector], got: results[vector] },
-        None if hash(results[RAW..].iter().copied()) != recorded.hash => Verdict::Hash,
+    let words = usize::from(recorded.width).div_ceil(8);
+    match (0..RAW * words).find(|i| recorded.raw[*i] != results[*i]) {
+        Some(i) => Verdict::Raw { vector: i / words, recorded: recorded.raw[i], got: results[i] },
+        None if hash(results[RAW * words..].iter().copied()) != recorded.hash => Verdict::Hash,
         None => Verdict::Same,
     }
 }
 
 /// The `hostwarp eval` command that shows a form on these operands.
-pub fn eval_command(text: &str, operands: &[(&'static str, u64)], profile: &str) -> String {
+pub fn eval_command(text: &str, operands: &[(String, u64)], profile: &str) -> String {
     let registers: Vec<String> = operands.iter().map(|(name, bits)| format!("{name}={bits:#x}")).collect();
     format!("hostwarp eval '{}' {} --profile {profile}", text.replace('%', ""), registers.join(" "))
 }
@@ -111,7 +118,7 @@ impl Job {
             agreed: 0,
             unsupported: vec![],
         };
-        Ok(Job { row, recorded, programs: programs_of(chosen) })
+        Ok(Job { row, recorded, programs: programs_of(opcode, chosen) })
     }
 
     /// All selected opcodes of a directory.
@@ -170,8 +177,10 @@ pub struct Row {
 pub struct Difference {
     /// The instruction.
     pub text: String,
-    /// What it is made of.
-    pub instance: hostwarp_isa::Instance,
+    /// What it is made of; `None` for what has no forms.
+    pub instance: Option<hostwarp_isa::Instance>,
+    /// What `hostwarp eval` takes to show it, if it can.
+    pub for_eval: Option<String>,
     /// Operands, what the GPU gave and what Hostwarp gave, or why that cannot be said.
     pub what: Result<Vector, Why>,
 }
@@ -200,11 +209,24 @@ impl fmt::Display for Why {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vector {
     /// The operands.
-    pub operands: Vec<(&'static str, u64)>,
+    pub operands: Vec<(String, u64)>,
     /// What is recorded.
     pub expected: u64,
     /// What Hostwarp gave.
     pub got: u64,
+}
+
+impl Difference {
+    /// A difference of this case.
+    pub(crate) fn new(case: &Case, what: Result<Vector, Why>) -> Difference {
+        let (text, instance) = (case.text.clone(), case.instance.clone());
+        Difference { text, instance, for_eval: case.for_eval(), what }
+    }
+
+    /// The `hostwarp eval` command that shows this vector, if one can.
+    pub fn eval(&self, v: &Vector) -> Option<String> {
+        self.for_eval.as_ref().map(|text| eval_command(text, &v.operands, "both"))
+    }
 }
 
 impl fmt::Display for Difference {
@@ -212,7 +234,13 @@ impl fmt::Display for Difference {
         match &self.what {
             Ok(v) => {
                 writeln!(f, "{}: expected {:#x}, got {:#x}", self.text, v.expected, v.got)?;
-                write!(f, "    {}", eval_command(&self.text, &v.operands, "both"))
+                match self.eval(v) {
+                    Some(command) => write!(f, "    {command}"),
+                    None => {
+                        let operands = v.operands.iter().map(|(n, bits)| format!("{n}={bits:#x}"));
+                        write!(f, "    operands: {}", operands.collect::<Vec<_>>().join(" "))
+                    }
+                }
             }
             Err(why) => write!(f, "{}: {why}", self.text),
         }
@@ -307,23 +335,23 @@ fn replay_program(
         Err(e) => match &program.cases[..] {
             [] => return vec![],
             [case] => {
-                let (text, instance) = (case.text.clone(), case.instance.clone());
                 let why = match e.kind() {
                     ErrorKind::Unsupported => Why::Unsupported(e.to_string()),
                     _ => Why::Failed(e.to_string()),
                 };
-                return vec![Difference { text, instance, what: Err(why) }];
+                return vec![Difference::new(case, Err(why))];
             }
             // One form that cannot be run must not hide the others.
             cases => {
                 let (low, high) = cases.split_at(cases.len() / 2);
-                let halves = [low, high].into_iter().flat_map(|half| programs_of(half.to_vec()));
+                let halves =
+                    [low, high].into_iter().flat_map(|half| programs_of(&program.opcode, half.to_vec()));
                 return halves.flat_map(|p| replay_program(&p, recorded, engine, profile)).collect();
             }
         },
     };
     let mut out = vec![];
-    for (case, results) in program.cases.iter().zip(results.chunks(ALL)) {
+    for (case, results) in program.cases.iter().zip(results.chunks(ALL * program.words())) {
         let what = match compare(&recorded[&case.text], results) {
             Verdict::Same => continue,
             Verdict::Raw { vector, recorded, got } => {
@@ -331,7 +359,7 @@ fn replay_program(
             }
             Verdict::Hash => Err(Why::Hash),
         };
-        out.push(Difference { text: case.text.clone(), instance: case.instance.clone(), what });
+        out.push(Difference::new(case, what));
     }
     out
 }

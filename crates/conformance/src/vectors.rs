@@ -125,6 +125,28 @@ pub fn operands(types: &[Ty]) -> Vec<Vec<u64>> {
     out
 }
 
+/// Operand vectors for instructions among the lanes of a warp, 32 vectors to a warp: the lanes of a warp share a few values, one of them or all different,
+/// and its `membermask`, every third of which names all lanes.
+pub fn lanes(names: &[String], types: &[Ty]) -> Vec<Vec<u64>> {
+    let mut columns = operands(types);
+    let mut r = Random::new(hash(columns.iter().flatten().copied()));
+    for warp in 0..ALL / 32 {
+        let distinct = [1, 2, 4, 32][r.below(4)];
+        let sparse = r.bits() & if r.below(2) == 0 { r.bits() } else { u64::MAX };
+        let mask = if warp % 3 == 0 { u64::from(u32::MAX) } else { sparse & u64::from(u32::MAX) };
+        for (name, column) in names.iter().zip(&mut columns) {
+            let lanes = &mut column[warp * 32..][..32];
+            if name == "membermask" {
+                lanes.fill(if mask == 0 { 1 } else { mask });
+            } else if distinct < 32 {
+                let pool: Vec<u64> = lanes[..distinct].to_vec();
+                lanes.iter_mut().for_each(|lane| *lane = pool[r.below(distinct)]);
+            }
+        }
+    }
+    columns
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -515,16 +515,16 @@ impl Machine<'_, '_> {
             (AtomicOp::Cas, Elem::I16) => self.cas::<u16>(inst, dst, mem, wide),
             (AtomicOp::Cas, Elem::I32) => self.cas::<u32>(inst, dst, mem, wide),
             (AtomicOp::Cas, _) => self.cas::<u64>(inst, dst, mem, wide),
-            (AtomicOp::FAdd { ftz }, Elem::F32) => {
+            (AtomicOp::FAdd { remote }, Elem::I32) => {
                 self.each::<u32>(inst, dst, mem, wide, |m, space, lane, addr, operand| {
                     let device = m.launch.device;
-                    m.cta.memory.atomic_update(device, space, lane, addr, |old| add_f32(old, operand, ftz))
+                    m.cta.memory.atomic_update(device, space, lane, addr, |old| add_f32(old, operand, remote))
                 })
             }
-            (AtomicOp::FAdd { ftz }, _) => {
+            (AtomicOp::FAdd { remote }, _) => {
                 self.each::<u64>(inst, dst, mem, wide, |m, space, lane, addr, operand| {
                     let device = m.launch.device;
-                    m.cta.memory.atomic_update(device, space, lane, addr, |old| add_f64(old, operand, ftz))
+                    m.cta.memory.atomic_update(device, space, lane, addr, |old| add_f64(old, operand, remote))
                 })
             }
             (op, Elem::I32) => self.integer::<u32>(inst, dst, op, mem, wide),
@@ -608,14 +608,21 @@ impl Machine<'_, '_> {
     }
 }
 
-/// The sum as bits; a NaN is the canonical one, for memory holds bits.
-fn add_f32(a: u32, b: u32, ftz: bool) -> u32 {
-    let flush = |x: f32| if ftz && x.is_subnormal() { 0f32.copysign(x) } else { x };
+/// What an atomic addition of f32 leaves, as bits: [`AtomicOp::FAdd`].
+pub fn add_f32(a: u32, b: u32, remote: bool) -> u32 {
+    let flush = |x: f32| if remote && x.is_subnormal() { 0f32.copysign(x) } else { x };
     let sum = flush(flush(f32::from_bits(a)) + flush(f32::from_bits(b)));
     if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() }
 }
 
-fn add_f64(a: u64, b: u64, ftz: bool) -> u64 {
-    let flush = |x: f64| if ftz && x.is_subnormal() { 0f64.copysign(x) } else { x };
-    flush(flush(f64::from_bits(a)) + flush(f64::from_bits(b))).to_bits()
+/// What an atomic addition of f64 leaves, as bits: [`AtomicOp::FAdd`].
+pub fn add_f64(old: u64, operand: u64, remote: bool) -> u64 {
+    let quiet = if remote { 0 } else { 1 << 51 };
+    for bits in [operand, old] {
+        if f64::from_bits(bits).is_nan() {
+            return bits | quiet;
+        }
+    }
+    let sum = f64::from_bits(old) + f64::from_bits(operand);
+    if sum.is_nan() { 0xfff8_0000_0000_0000 } else { sum.to_bits() }
 }

@@ -16,6 +16,7 @@ mod regs;
 #[cfg(test)]
 mod tests;
 
+pub use access::{add_f32, add_f64};
 pub use cta::{BARRIERS, Cta, FrameBuffer, LaneState, Outcome, WARP, Warp};
 pub use exec::run;
 pub use fault::{KernelFault, KernelFaultKind, Waiting, WaitingAt};

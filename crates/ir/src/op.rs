@@ -285,10 +285,11 @@ pub enum AtomicOp {
     Inc,
     /// old = 0 or old > b ? b : old − 1
     Dec,
-    /// Float add, rounded to nearest; `ftz` flushes subnormal operands and results.
+    /// Float add of bits, rounded to nearest; i32 is f32, i64 is f64. NaN of f32 is the canonical one, of f64 the operand's before what memory held.
     FAdd {
-        #[allow(missing_docs)]
-        ftz: bool,
+        /// Done by the units of global memory, not by a loop around an ordinary addition: subnormal operands and results of f32 are flushed, NaNs of f64 are
+        /// not made quiet.
+        remote: bool,
     },
 }
 
@@ -407,8 +408,8 @@ pub enum Op {
     Load(Mem),
     /// (address, T) → nothing. May be guarded.
     Store(Mem),
-    /// (address, T) or for `Cas` (address, compare, T) → old T. T is i16 (Cas only), i32, i64, f32 or f64 (FAdd only),
-    /// i32 or i64 otherwise. May be guarded. Lanes go in ascending order.
+    /// (address, T) or for `Cas` (address, compare, T) → old T. T is i16 (Cas only), i32 or i64.
+    /// May be guarded. Lanes go in ascending order.
     Atomic(AtomicOp, Mem),
     /// () → nothing: order memory operations.
     Fence(Scope),

@@ -101,7 +101,9 @@ impl fmt::Display for Op {
             Op::Load(m) => write!(f, "load{m}"),
             Op::Store(m) => write!(f, "store{m}"),
             Op::Atomic(op, m) => match op {
-                AtomicOp::FAdd { ftz } => write!(f, "atomic.fadd{}{m}", if ftz { ".ftz" } else { "" }),
+                AtomicOp::FAdd { remote } => {
+                    write!(f, "atomic.fadd{}{m}", if remote { ".remote" } else { "" })
+                }
                 op => write!(f, "atomic.{}{m}", snake(&format!("{op:?}"))),
             },
             Op::Fence(s) => write!(f, "fence.{}", snake(&format!("{s:?}"))),

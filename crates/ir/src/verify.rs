@@ -194,10 +194,6 @@ fn check_inst(func: &Function, i: &Inst) -> Result<(), String> {
             address(Some(a)) && *c == r && *v == r && matches!(r, Type::I16 | Type::I32 | Type::I64),
             "bad cas",
         ),
-        (Op::Atomic(AtomicOp::FAdd { .. }, _), [a, v]) => need(
-            address(Some(a)) && *v == r && matches!(r, Type::F32 | Type::F64),
-            "wants an address and a float",
-        ),
         (Op::Atomic(op, _), [a, v]) if op != AtomicOp::Cas => need(
             address(Some(a)) && *v == r && matches!(r, Type::I32 | Type::I64),
             "wants an address and an integer",

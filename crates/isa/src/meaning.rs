@@ -2,7 +2,7 @@
 
 use crate::matching::Match;
 use crate::ty::Ty;
-use hostwarp_ir::{Block, Builder, Elem, Op, Target, Term, Type, Value};
+use hostwarp_ir::{Block, Builder, Elem, Op, Target, Term, Type, Value, Var};
 
 /// Whose bits are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -53,6 +53,8 @@ pub struct Cx<'a> {
     pub profile: Profile,
     /// Where `ret` goes: the caller of a function, `None` in a kernel.
     pub caller: Option<Block>,
+    /// The carry flag `CC.CF`.
+    pub flag: Var,
     /// Where results go: operand place, elements.
     pub results: Vec<(usize, Vec<Value>)>,
 }
@@ -162,6 +164,23 @@ impl Cx<'_> {
     pub fn set_elements(&mut self, name: &str, vs: Vec<Value>) {
         let slot = self.slot(name);
         self.results.push((slot, vs));
+    }
+
+    /// The carry flag.
+    pub fn carry(&mut self) -> Value {
+        self.b.get(self.flag)
+    }
+
+    /// Sets the carry flag where the guard holds.
+    pub fn set_carry(&mut self, carry: Value) {
+        let carry = match self.guard {
+            None => carry,
+            Some(guard) => {
+                let before = self.carry();
+                self.b.select(guard, carry, before)
+            }
+        };
+        self.b.set(self.flag, carry);
     }
 
     /// Ends the block with `term` where the guard holds; code goes on in `next` otherwise (and behind `term`, where

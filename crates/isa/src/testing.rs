@@ -4,6 +4,7 @@
 //! labels, names, special registers, with and without a guard.
 
 use crate::form::{Class, OperandSlot, Parsed};
+use crate::instances::combinations;
 use crate::{Arg, Cx, Env, Instr, Match, Operand, OperandKind, Profile, Ty, resolve};
 use hostwarp_ir::{Builder, Elem, Function, Op, Space, Special, Type, Value, eval, expand, verify};
 
@@ -184,32 +185,6 @@ fn join_pairs(parsed: &Parsed, operands: Vec<Option<Operand<'static>>>) -> Vec<O
     out
 }
 
-/// At most `limit` combinations, one from each list; all of them if they are not more.
-fn combinations<T: Clone>(choices: &[Vec<T>], limit: usize) -> Vec<Vec<T>> {
-    let total: u128 = choices.iter().map(|c| c.len() as u128).product();
-    let take = total.min(limit as u128);
-    // A step near the golden ratio of the total that shares no factor with it visits far-apart combinations, none twice.
-    let mut step = (total * 618 / 1000).max(1);
-    while gcd(step, total) > 1 {
-        step += 1;
-    }
-    (0..take)
-        .map(|k| {
-            let mut at = k * step % total;
-            let pick = |c: &Vec<T>| {
-                let i = at % c.len() as u128;
-                at /= c.len() as u128;
-                c[i as usize].clone()
-            };
-            choices.iter().map(pick).collect()
-        })
-        .collect()
-}
-
-fn gcd(a: u128, b: u128) -> u128 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
 /// The instruction `head` (opcode and modifiers) with these operands. Panics if no form fits.
 pub fn shape(head: &'static str, operands: &[Operand<'static>]) -> Shape {
     let (opcode, tail) = head.split_at(head.find('.').unwrap_or(head.len()));
@@ -287,7 +262,9 @@ fn lower(shape: &Shape, guarded: bool, profile: Profile) -> Option<Built> {
     }
     let guard = guarded.then(|| b.iconst(Type::I1, 1));
     let caller = guarded.then(|| b.new_block());
-    let mut cx = Cx { b: &mut b, m, args, selectors, negated, lens, guard, profile, caller, results: vec![] };
+    let flag = b.new_var(Type::I1);
+    let mut cx =
+        Cx { b: &mut b, m, args, selectors, negated, lens, guard, profile, caller, flag, results: vec![] };
     (m.room.meaning)(&mut cx).ok()?;
     let results = cx.results;
     Some(Built { b, sources, results })

@@ -55,7 +55,7 @@ fn check(effort: Effort) {
             .filter(|p| !p.form.undocumented)
             .flat_map(|p| instances(opcode, p, effort.selectors))
             // The carry is no operand: one instruction alone does not show it.
-            .filter(|i| !i.mods.contains(&".cc"))
+            .filter(|i| !i.mods.contains(&".cc") && !matches!(opcode, "addc" | "subc" | "madc"))
             .collect();
         let inputs = effort.inputs / (all.len() / 1000 + 1);
         let tally = tallies.entry(opcode).or_default();
@@ -138,7 +138,9 @@ fn evaluate(instance: &Instance, columns: &[Vec<u64>], lanes: usize) -> Result<V
             args[o.slot] = Arg::Value(if o.not { b.not(v) } else { v });
         }
     }
+    let flag = b.new_var(Type::I1);
     let mut cx = Cx {
+        flag,
         b: &mut b,
         m: &m,
         args,

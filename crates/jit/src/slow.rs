@@ -90,8 +90,8 @@ unsafe fn one_lane(
             unsafe {
                 match ty.bytes() {
                     2 => cas::<u16>(launch, cta, space, lane, address, data, compare),
-                    4 => atomic::<u32>(launch, cta, op, ty, space, lane, address, data, compare),
-                    _ => atomic::<u64>(launch, cta, op, ty, space, lane, address, data, compare),
+                    4 => atomic::<u32>(launch, cta, op, space, lane, address, data, compare),
+                    _ => atomic::<u64>(launch, cta, op, space, lane, address, data, compare),
                 }
             }
         }
@@ -167,7 +167,6 @@ unsafe fn atomic<T: AtomicInt + FloatBits>(
     launch: &Launch<'_>,
     cta: &mut Cta,
     op: AtomicOp,
-    ty: Type,
     space: MemorySpace,
     lane: usize,
     address: u64,
@@ -177,13 +176,12 @@ unsafe fn atomic<T: AtomicInt + FloatBits>(
     let op = match op {
         // SAFETY: handed on.
         AtomicOp::Cas => return unsafe { cas::<T>(launch, cta, space, lane, address, data, compare) },
-        AtomicOp::FAdd { ftz } => {
+        AtomicOp::FAdd { remote } => {
             // SAFETY: by the contract of this function.
             let operand = unsafe { ptr::read_unaligned(data.cast::<T>()) };
             let old = cta
                 .memory
-                .atomic_update(launch.device, space, lane, address, |old: T| old.add(operand, ftz))?;
-            debug_assert!(ty.is_float());
+                .atomic_update(launch.device, space, lane, address, |old: T| old.add(operand, remote))?;
             // SAFETY: as above.
             unsafe { ptr::write_unaligned(data.cast::<T>(), old) };
             return Ok(());
@@ -210,20 +208,18 @@ unsafe fn atomic<T: AtomicInt + FloatBits>(
 
 /// Float addition on bits.
 trait FloatBits: Copy {
-    /// The sum, rounded to nearest; NaN is canonical where the type has one NaN only.
-    fn add(self, other: Self, ftz: bool) -> Self;
+    /// What [`AtomicOp::FAdd`] leaves.
+    fn add(self, other: Self, remote: bool) -> Self;
 }
 
 impl FloatBits for u32 {
-    fn add(self, other: u32, ftz: bool) -> u32 {
-        let flush = |bits: u32| if ftz && bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits };
-        let sum = f32::from_bits(flush(self)) + f32::from_bits(flush(other));
-        if sum.is_nan() { 0x7fff_ffff } else { flush(sum.to_bits()) }
+    fn add(self, other: u32, remote: bool) -> u32 {
+        hostwarp_interp::add_f32(self, other, remote)
     }
 }
 
 impl FloatBits for u64 {
-    fn add(self, other: u64, _ftz: bool) -> u64 {
-        (f64::from_bits(self) + f64::from_bits(other)).to_bits()
+    fn add(self, other: u64, remote: bool) -> u64 {
+        hostwarp_interp::add_f64(self, other, remote)
     }
 }

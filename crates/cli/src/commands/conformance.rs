@@ -10,7 +10,7 @@ use hostwarp_conformance::docs::{Results, generate_docs};
 use hostwarp_conformance::file::recorded_opcodes;
 use hostwarp_conformance::ptxas::Ptxas;
 use hostwarp_conformance::record_all;
-use hostwarp_conformance::replay::{Difference, Report, Selection, Why, eval_command, replay_all};
+use hostwarp_conformance::replay::{Difference, Report, Selection, Why, replay_all};
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -113,7 +113,8 @@ fn explanation(d: &Difference, profile: Profile) -> Vec<&'static Erratum> {
     if profile != Profile::Isa || matches!(d.what, Err(Why::Failed(_) | Why::Unsupported(_))) {
         return vec![];
     }
-    isa::errata().filter(|e| e.covers_instance(&d.instance)).collect()
+    let covers = |e: &&Erratum| d.instance.as_ref().is_some_and(|i| e.covers_instance(i));
+    isa::errata().filter(covers).collect()
 }
 
 /// The opcodes recorded in a folder.
@@ -217,7 +218,9 @@ fn difference_text(d: &Difference, errata: &[&Erratum]) -> String {
         Ok(v) => {
             let operands: Vec<_> = v.operands.iter().map(|(n, bits)| format!("{n}={bits:#x}")).collect();
             out += &format!("    {}: expected {:#x}, got {:#x}\n", operands.join(" "), v.expected, v.got);
-            out += &format!("    {}\n", eval_command(&d.text, &v.operands, "both"));
+            if let Some(command) = d.eval(v) {
+                out += &format!("    {command}\n");
+            }
         }
         Err(why) => out += &format!("    {why}\n"),
     }
@@ -249,7 +252,7 @@ fn json_of(report: &Report, judged: &[Judged<'_>]) -> Json {
                     o["operands"] = Json::Object(operands);
                     o["expected"] = json!(format!("{:#x}", v.expected));
                     o["got"] = json!(format!("{:#x}", v.got));
-                    o["eval"] = json!(eval_command(&d.text, &v.operands, "both"));
+                    o["eval"] = json!(d.eval(v));
                 }
                 Err(why) => o["why"] = json!(why.to_string()),
             }
@@ -393,8 +396,12 @@ mod tests {
         let covered = |i: &isa::Instance| isa::errata().any(|e| e.covers_instance(i));
         let yes = all.iter().find(|i| covered(i)).expect("errata cover some");
         let no = all.iter().find(|i| !covered(i)).expect("and not all");
-        let difference =
-            |i: &isa::Instance, why| Difference { text: "vmad".into(), instance: i.clone(), what: Err(why) };
+        let difference = |i: &isa::Instance, why| Difference {
+            text: "vmad".into(),
+            instance: Some(i.clone()),
+            for_eval: None,
+            what: Err(why),
+        };
         assert!(!explanation(&difference(yes, Why::Hash), Profile::Isa).is_empty());
         assert!(explanation(&difference(no, Why::Hash), Profile::Isa).is_empty());
         assert!(explanation(&difference(yes, Why::Hash), Profile::Sm90).is_empty());

@@ -6,7 +6,7 @@ use crate::output::{self, BOLD, CODE, DIM};
 use hostwarp::compile::{Code, Example};
 use hostwarp::isa::{self, Entry, Erratum, Parsed, Since};
 use hostwarp_conformance::audit::{Counterexample, counterexample};
-use hostwarp_conformance::generate::cases;
+use hostwarp_conformance::cases::{Case, cases};
 use hostwarp_conformance::replay::eval_command;
 use serde_json::{Value as Json, json};
 
@@ -181,7 +181,8 @@ fn uses(parsed: &Parsed, set: &str) -> bool {
 /// How many of the instruction's tested forms an erratum covers, and how many there are.
 fn reach(erratum: &Erratum, name: &str) -> (usize, usize) {
     let all = cases(name);
-    (all.iter().filter(|c| erratum.covers_instance(&c.instance)).count(), all.len())
+    let covers = |c: &&Case| c.instance.as_ref().is_some_and(|i| erratum.covers_instance(i));
+    (all.iter().filter(covers).count(), all.len())
 }
 
 /// The instruction that shows an erratum, as a command.

@@ -376,18 +376,17 @@ fn atomics_do_what_they_say_in_every_space() {
 
 #[test]
 fn float_atomics_add_and_flush() {
-    for ftz in [false, true] {
+    for remote in [false, true] {
         let mut b = Builder::new("fadd");
         let out = param(&mut b, 0);
-        let bits = b.iconst(Type::I32, 1); // the smallest subnormal
-        let tiny = b.from_bits(bits, Type::F32);
-        let op = Op::Atomic(AtomicOp::FAdd { ftz }, Mem::weak(Space::Global));
-        b.inst(op, &[out, tiny], Type::F32);
+        let tiny = b.iconst(Type::I32, 1); // the smallest subnormal
+        let op = Op::Atomic(AtomicOp::FAdd { remote }, Mem::weak(Space::Global));
+        b.inst(op, &[out, tiny], Type::I32);
         let second = b.int_imm(IntBin::Add, out, 8);
-        let half = b.fconst(Type::F64, 0.5f64.to_bits());
-        b.inst(op, &[second, half], Type::F64);
+        let half = b.iconst(Type::I64, 0.5f64.to_bits());
+        b.inst(op, &[second, half], Type::I64);
         let got = run_words(&exit(b), 40, 4);
-        assert_eq!(got[0], if ftz { 0 } else { 40 });
+        assert_eq!(got[0], if remote { 0 } else { 40 });
         assert_eq!(u64::from(got[2]) | u64::from(got[3]) << 32, 20f64.to_bits());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Since PTX 1.0; the packed half-word forms of `add` since PTX 8.0, sm_90.
 
-use super::{integer_type, integers};
+use super::{carry, integer_type, integers};
 use crate::float::arith as float;
 use crate::{Cx, Form, Outcome, Room, since};
 use hostwarp_ir::IntBin;
@@ -17,7 +17,7 @@ const SATURATED: &[(&str, &str)] = &[(".type", ".s32")];
 pub const ADD: Room = Room {
     opcodes: &["add"],
     title: "a + b",
-    doc: "Integers wrap; `.sat` (`.s32` only) clamps to the range of the type instead. `.u16x2` and `.s16x2` add two half-words each. Floats \
+    doc: "Integers wrap; `.sat` (`.s32` only) clamps to the range of the type instead, `.cc` leaves the carry for `addc`. `.u16x2` and `.s16x2` add two half-words each. Floats \
           round as the modifier says, to nearest even without one; `.ftz` flushes subnormal operands and results to zero of the same sign, \
           `.sat` clamps to [0, 1] with NaN becoming +0.",
     section: "9.7.1.1",
@@ -42,7 +42,7 @@ pub const ADD: Room = Room {
 pub const SUB: Room = Room {
     opcodes: &["sub"],
     title: "a − b",
-    doc: "Integers wrap; `.sat` (`.s32` only) clamps to the range of the type instead. Floats are as in `add`.",
+    doc: "Integers wrap; `.sat` (`.s32` only) clamps to the range of the type instead, `.cc` leaves the borrow for `subc`. Floats are as in `add`.",
     section: "9.7.1.2",
     forms: &[
         Form::new("sub.type  d:.type, a:.type, b:.type", SETS, since(10, 10)),
@@ -68,10 +68,12 @@ fn integer(
     float: fn(&mut Cx<'_>) -> Outcome,
 ) -> Outcome {
     let Some(ty) = integer_type(cx) else { return float(cx) };
-    if cx.has(".cc") {
-        return Err("the carry flag".into());
-    }
     let [a, b] = integers(cx, ["a", "b"], ty);
+    if cx.has(".cc") {
+        let d = if wrapping == IntBin::Add { carry::add(cx, a, b) } else { carry::sub(cx, a, b) };
+        cx.set("d", d);
+        return Ok(());
+    }
     let op = if cx.has(".sat") { saturating } else { wrapping };
     let d = cx.b.int(op, a, b);
     cx.set("d", d);

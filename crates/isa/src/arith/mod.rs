@@ -3,6 +3,7 @@
 //! The integer halves are here; the float halves (forms and meaning) are in [`crate::float`].
 
 pub mod add;
+pub mod carry;
 pub mod div;
 pub mod minmax;
 pub mod mul;
@@ -12,8 +13,20 @@ use crate::{Cx, Room, Ty};
 use hostwarp_ir::Value;
 
 /// The rooms of this family.
-pub static ROOMS: &[Room] =
-    &[add::ADD, add::SUB, mul::MUL, mul::MAD, div::ROOM, sign::ABS, sign::NEG, minmax::MIN, minmax::MAX];
+pub static ROOMS: &[Room] = &[
+    add::ADD,
+    add::SUB,
+    mul::MUL,
+    mul::MAD,
+    div::ROOM,
+    sign::ABS,
+    sign::NEG,
+    minmax::MIN,
+    minmax::MAX,
+    carry::ADDC,
+    carry::SUBC,
+    carry::MADC,
+];
 
 /// The integer type of the instruction; `None` in its float forms.
 fn integer_type(cx: &Cx<'_>) -> Option<Ty> {

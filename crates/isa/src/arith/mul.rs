@@ -2,7 +2,7 @@
 //!
 //! Since PTX 1.0. An integer product has twice the width; `.lo`, `.hi` and `.wide` say which part of it is kept.
 
-use super::{integer_type, integers};
+use super::{carry, integer_type, integers};
 use crate::float::arith as float;
 use crate::matching::stand_first;
 use crate::{Cx, Form, Room, Ty, since};
@@ -14,7 +14,7 @@ const WIDE: &[(&str, &str)] = &[(".type", ".u16 .u32 .s16 .s32")];
 const CARRY: &[(&str, &str)] = &[(".mode", ".lo .hi"), (".type", ".u32 .s32 .u64 .s64")];
 const SATURATED: &[(&str, &str)] = &[(".mode", ".hi"), (".type", ".s32")];
 
-const MODES: &[&str] = &[".lo", ".hi", ".wide"];
+pub(super) const MODES: &[&str] = &[".lo", ".hi", ".wide"];
 
 /// `mul`
 pub const MUL: Room = Room {
@@ -46,7 +46,8 @@ pub const MUL: Room = Room {
 pub const MAD: Room = Room {
     opcodes: &["mad"],
     title: "a · b + c",
-    doc: "The part of the product that `.lo`, `.hi` or `.wide` names, plus `c`, wrapping; `.hi.sat.s32` clamps the sum to the range of the type. \
+    doc: "The part of the product that `.lo`, `.hi` or `.wide` names, plus `c`, wrapping; `.hi.sat.s32` clamps the sum to the range of the type, \
+          `.cc` leaves the carry for `madc`. \
           `mad.f32` and `mad.f64` are `fma`.",
     section: "9.7.1.4",
     forms: &[
@@ -60,12 +61,14 @@ pub const MAD: Room = Room {
     rule: Some(|_, instr| stand_first(instr, MODES)),
     meaning: |cx| {
         let Some(ty) = integer_type(cx) else { return float::mad(cx) };
-        if cx.has(".cc") {
-            return Err("the carry flag".into());
-        }
         let t = product(cx, ty);
         let t = cx.name(t, "product");
         let c = cx.src("c");
+        if cx.has(".cc") {
+            let d = carry::add(cx, t, c);
+            cx.set("d", d);
+            return Ok(());
+        }
         let op = if cx.has(".sat") { IntBin::AddSatS } else { IntBin::Add };
         let d = cx.b.int(op, t, c);
         cx.set("d", d);
@@ -75,7 +78,7 @@ pub const MAD: Room = Room {
 };
 
 /// The part of a · b that the mode names.
-fn product(cx: &mut Cx<'_>, ty: Ty) -> Value {
+pub(super) fn product(cx: &mut Cx<'_>, ty: Ty) -> Value {
     let [a, b] = integers(cx, ["a", "b"], ty);
     match (cx.get(".mode"), ty.doubled()) {
         (None, Some(wide)) => {

@@ -64,8 +64,8 @@ const NEEDS: &[(&str, Since)] = needs!();
 /// In 64 bits, `.and .or .xor .min .max` came later.
 const LATER: &[(&str, Since)] = needs!((".b64", since(10, 32)), (".u64", since(10, 32)));
 
-const FLUSH: &str = "`.add.f32` flushes subnormal operands and results to zero in global memory and keeps them in shared memory; with a generic address the \
-                     address decides.";
+const FLUSH: &str = "`.add.f32` flushes subnormal operands and results to zero in global memory and keeps them in shared memory; NaN results of `.add.f64`, the operand's \
+                     before what memory held, are made quiet in shared memory only; with a generic address the address decides.";
 const HALVES: &str =
     "The two halves of a packed type, and the elements of a vector, are each atomic for themselves.";
 

@@ -49,28 +49,27 @@ fn one(cx: &mut Cx<'_>, mem: Mem, address: Value, b: Value, ty: Ty) -> Value {
     cx.b.guarded(Op::Atomic(op, mem), &[address, b], cx.guard, ty.container())
 }
 
-/// `.add.f32` flushes in global memory only; a generic address must be asked where it leads.
+/// Global memory adds by itself, shared memory in a loop around an ordinary addition, and they are not quite the same; a generic address must be asked
+/// where it leads.
 fn float_add(cx: &mut Cx<'_>, mem: Mem, address: Value, b: Value, ty: Ty) -> Value {
-    let b = cx.b.from_bits(b, ty.arith());
     let guard = cx.guard;
-    let add = |cx: &mut Cx<'_>, ftz: bool, guard: Option<Value>| {
-        let op = Op::Atomic(AtomicOp::FAdd { ftz }, mem);
-        let old = cx.b.guarded(op, &[address, b], guard, ty.arith());
-        cx.b.to_bits(old, ty.container())
+    let add = |cx: &mut Cx<'_>, remote: bool, guard: Option<Value>| {
+        let op = Op::Atomic(AtomicOp::FAdd { remote }, mem);
+        cx.b.guarded(op, &[address, b], guard, ty.container())
     };
-    match (ty, mem.space) {
-        (Ty::F64, _) | (_, Space::Shared) => add(cx, false, guard),
-        (_, Space::Generic) if cx.b.ty(address) == Type::I64 => {
+    match mem.space {
+        Space::Shared => add(cx, false, guard),
+        Space::Generic if cx.b.ty(address) == Type::I64 => {
             let window = cx.b.int_imm(IntBin::ShrU, address, 32);
             let shared = cx.b.cmp_imm(IntCmp::Eq, window, Space::Shared.window() >> 32);
             let shared = cx.name(shared, "shared");
             let elsewhere = cx.b.not(shared);
-            let [kept, flushed] = [(false, shared), (true, elsewhere)].map(|(ftz, place)| {
+            let [kept, flushed] = [(false, shared), (true, elsewhere)].map(|(remote, place)| {
                 let place = match guard {
                     None => place,
                     Some(g) => cx.b.and(g, place),
                 };
-                add(cx, ftz, Some(place))
+                add(cx, remote, Some(place))
             });
             cx.b.select(shared, kept, flushed)
         }

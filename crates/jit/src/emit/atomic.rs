@@ -73,7 +73,7 @@ impl Emitter<'_> {
             Space::Global | Space::Generic => false,
             _ => return None,
         };
-        if !matches!(ty, Type::I32 | Type::I64 | Type::F32 | Type::F64) {
+        if !matches!(ty, Type::I32 | Type::I64) {
             return None;
         }
         let (w, one) = (self.w, self.one(ty));
@@ -141,6 +141,35 @@ out:
     }
 }
 
+/// `%old` + `%value` as [`AtomicOp::FAdd`] has it, from bits to bits.
+fn add_floats(t: &mut Text, cpu: ops::Cpu, bits: Type, remote: bool) -> Option<Reg> {
+    let float = if bits == Type::I64 { Type::F64 } else { Type::F32 };
+    let (int, one) = (Shape::new(bits.elem, 1), Shape::new(float.elem, 1));
+    let flush = |t: &mut Text, x: Reg| match remote && float == Type::F32 {
+        true => ops::pure_op(t, cpu, &Op::Ftz, float, &[(&x, float)], 1),
+        false => Some(x),
+    };
+    let [old, value] = ["%old", "%value"].map(|x| t.convert("bitcast", int, x, one));
+    let (a, b) = (flush(t, old.clone())?, flush(t, value.clone())?);
+    let add = Op::Float { op: FBin::Add, round: Round::Nearest, ftz: false };
+    let sum = ops::pure_op(t, cpu, &add, float, &[(&a, float), (&b, float)], 1)?;
+    let sum = flush(t, sum)?;
+    let mut left = ops::pure_op(t, cpu, &Op::ToBits, bits, &[(&sum, float)], 1)?;
+    if float == Type::F64 {
+        // Which NaN it is must not depend on what the compiler makes of the addition: its own, then what was there, then the operand.
+        let own = (0xfff8_0000_0000_0000_u64 as i64).to_string();
+        for (x, bits) in [(&sum, own.as_str()), (&old, "%old"), (&value, "%value")] {
+            let nan = t.compare("fcmp uno", one, x, x);
+            let bits = match remote {
+                true => bits.to_owned(),
+                false => t.binary("or", int, bits, &(1u64 << 51).to_string()),
+            };
+            left = t.select(one.with(Elem::I1), &nan, int, &bits, &left);
+        }
+    }
+    Some(left)
+}
+
 /// The op for one lane: from `%p`, `%value` and `%expected` to `%old`.
 fn body(t: &mut Text, cpu: ops::Cpu, op: AtomicOp, ty: Type, alone: bool) -> Option<String> {
     let (one, size) = (Shape::new(ty.elem, 1), ty.bytes());
@@ -191,19 +220,7 @@ fn body(t: &mut Text, cpu: ops::Cpu, op: AtomicOp, ty: Type, alone: bool) -> Opt
             let next = t.binary("sub", one, "%old", "1");
             t.select(one.with(Elem::I1), &reset, one, "%value", &next)
         }
-        AtomicOp::FAdd { ftz } => {
-            let flush = |t: &mut Text, x: Reg| match ftz {
-                true => ops::pure_op(t, cpu, &Op::Ftz, ty, &[(&x, ty)], 1),
-                false => Some(x),
-            };
-            let (a, b) = (flush(t, "%old".into())?, flush(t, "%value".into())?);
-            let add = Op::Float { op: FBin::Add, round: Round::Nearest, ftz: false };
-            let sum = ops::pure_op(t, cpu, &add, ty, &[(&a, ty), (&b, ty)], 1)?;
-            let sum = flush(t, sum)?;
-            // What is stored is looked at as bits.
-            let bits = ops::pure_op(t, cpu, &Op::ToBits, ty.to_int(), &[(&sum, ty)], 1)?;
-            t.convert("bitcast", int, &bits, one)
-        }
+        AtomicOp::FAdd { remote } => add_floats(t, cpu, ty, remote)?,
         _ => {
             let op = match op {
                 AtomicOp::Add => IntBin::Add,
