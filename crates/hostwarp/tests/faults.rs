@@ -95,6 +95,30 @@ const PTX: &str = "\
     ret;
 }
 
+// A word at an odd half-word, in shared and in local memory.
+.visible .entry crooked(.param .u32 which)
+{
+    .shared .align 8 .b8 common[64];
+    .local .align 8 .b8 own[64];
+    .reg .pred %p;
+    .reg .b32 %t, %w, %a;
+    mov.u32 %t, %tid.x;
+    ld.param.u32 %w, [which];
+    setp.eq.u32 %p, %w, 0;
+    shl.b32 %t, %t, 1;
+    @%p bra SHARED;
+    mov.u32 %a, own;
+    add.u32 %a, %a, %t;
+    st.local.u32 [%a], 1; // crooked, local
+    ret;
+SHARED:
+    mov.u32 %a, common;
+    add.u32 %a, %a, %t;
+    ld.shared.u32 %w, [%a]; // crooked, shared
+    st.shared.u32 [common], %w;
+    ret;
+}
+
 .visible .entry store(.param .u64 at)
 {
     .reg .b64 %p;
@@ -195,7 +219,7 @@ FIRST:
     .reg .b64 %a;
     ld.param.u64 %a, [flag];
 LOOP:
-    ld.volatile.global.u32 %v, [%a];
+    ld.volatile.global.u32 %v, [%a]; // endless
     setp.eq.u32 %p, %v, 0;
     @%p bra LOOP;
     ret;
@@ -457,6 +481,21 @@ fn outside_of_local_memory() {
 }
 
 #[test]
+fn misaligned_in_shared_and_local_memory() {
+    for (which, what) in [(0u32, "shared load"), (1, "local store")] {
+        let marker = if which == 0 { "crooked, shared" } else { "crooked, local" };
+        let expected = |_: &Buffer<u32>| {
+            format!(
+                "kernel `crooked`, line {}, CTA (0, 0, 0), thread (1, 0, 0): 4-byte {what} at offset 0x2 is misaligned: the address \
+                 must be a multiple of 4",
+                line(marker)
+            )
+        };
+        fails("crooked", |l, _| run(l.block([8, 1, 1]).arg(which)), ErrorKind::Fault, expected);
+    }
+}
+
+#[test]
 fn constants_cannot_be_written() {
     for engine in engines() {
         let module = load(&device());
@@ -574,7 +613,10 @@ fn endless_loops_run_out_of_fuel() {
         let kernel = module.kernel("endless").expect("a kernel");
         let launch = kernel.launch().engine(engine).block([40, 1, 1]).arg(&flag).fuel(100_000);
         let error = run(launch).expect_err("no end");
-        let expected = "kernel `endless`, CTA (0, 0, 0): the instruction budget of the launch is used up";
+        let expected = format!(
+            "kernel `endless`, line {}, CTA (0, 0, 0), thread (0, 0, 0): the instruction budget of the launch is used up",
+            line("endless")
+        );
         assert_eq!(error.to_string(), expected, "{engine:?}");
         // The fuel is the launch's, not the device's; and what ends in time is not stopped.
         flag.write(0, &[1]).expect("a write");
@@ -594,8 +636,10 @@ fn endless_loops_run_out_of_time() {
         let launch = kernel.launch().engine(engine).grid([3, 1, 1]).block([40, 1, 1]).arg(&flag);
         let error = run(launch.timeout(Duration::from_millis(100))).expect_err("no end");
         let text = error.to_string();
-        assert!(text.starts_with("kernel `endless`, CTA ("), "{engine:?}: {text}");
-        assert!(text.ends_with("): the launch ran past its time limit"), "{engine:?}: {text}");
+        let place = format!("kernel `endless`, line {}, CTA (", line("endless"));
+        assert!(text.starts_with(&place), "{engine:?}: {text}");
+        let end = ", 0, 0), thread (0, 0, 0): the launch ran past its time limit";
+        assert!(text.ends_with(end), "{engine:?}: {text}");
         assert!(began.elapsed() < Duration::from_secs(20), "{engine:?}: stopped after {:?}", began.elapsed());
         works(&module, engine);
     }
@@ -616,7 +660,10 @@ fn a_launch_can_be_cancelled() {
             cancel.store(true, Ordering::Relaxed);
             running.join().expect("a result")
         });
-        let expected = "kernel `endless`, CTA (0, 0, 0): the launch was cancelled";
+        let expected = format!(
+            "kernel `endless`, line {}, CTA (0, 0, 0), thread (0, 0, 0): the launch was cancelled",
+            line("endless")
+        );
         assert_eq!(error.to_string(), expected, "{engine:?}");
         works(&module, engine);
     }
@@ -723,7 +770,14 @@ fn memory_runs_out() {
     for _ in 0..8 {
         device.buffer::<u8>(900 << 10).expect("a buffer");
     }
-    works(&load(&device), Engine::Interp);
+    for engine in engines() {
+        // A request that failed leaves nothing behind: the device works on.
+        let module = load(&device);
+        let most = device.buffer::<u8>(1000 << 10).expect("a buffer");
+        assert!(device.buffer::<u8>(100 << 10).is_err());
+        drop(most);
+        works(&module, engine);
+    }
 }
 
 #[test]

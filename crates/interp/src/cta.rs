@@ -386,6 +386,17 @@ impl Cta {
         self.fault(launch, KernelFaultKind::Deadlock { waiting }, line, None)
     }
 
+    /// The fault of a CTA that may not go on: it is at the first thread that could, in the line it would go on at.
+    pub fn stopped(&self, launch: &Launch, kind: KernelFaultKind) -> KernelFault {
+        let lane = (0..self.lanes()).find(|lane| self.state(*lane) == LaneState::Ready);
+        let block = lane.and_then(|lane| launch.program.func().blocks.get(self.pc[lane] as usize));
+        let line = block.map_or(0, |b| {
+            let lines = b.insts.iter().map(|i| i.line).chain([b.term_line]);
+            lines.into_iter().find(|line| *line != 0).unwrap_or(0)
+        });
+        self.fault(launch, kind, line, lane.map(|lane| lane as u32))
+    }
+
     /// A fault of this CTA, and of one of its threads (linear number) if it is a single one's.
     pub fn fault(
         &self,

@@ -235,11 +235,9 @@ impl Machine<'_, '_> {
     fn run(&mut self, budget: u64) -> Result<Outcome, Stop> {
         let all = self.cta.warps().len();
         let mut looked = 0;
-        let limits = |kind| Stop { kind, line: 0, lane: None };
         loop {
             if self.cta.is_done() {
-                self.launch.limits.spend(self.spent - looked).map_err(limits)?;
-                return Ok(Outcome::Done);
+                return Ok(self.within_limits(self.spent - looked).unwrap_or(Outcome::Done));
             }
             let batches = all.div_ceil(BATCH);
             let first = self.cta.scratch.turn / BATCH;
@@ -255,13 +253,23 @@ impl Machine<'_, '_> {
             self.exited = true; // other warps now
             self.warps = (all - self.base).min(BATCH);
             self.cta.scratch.turn = self.base;
-            let end = self.turn(budget, &mut looked)?;
-            if end == TurnEnd::Budget {
-                self.launch.limits.spend(self.spent - looked).map_err(limits)?;
-                return Ok(Outcome::Yield);
+            match self.turn(budget, &mut looked)? {
+                TurnEnd::Budget => {
+                    return Ok(self.within_limits(self.spent - looked).unwrap_or(Outcome::Yield));
+                }
+                TurnEnd::Stopped(kind) => {
+                    return Ok(Outcome::Fault(Box::new(self.cta.stopped(self.launch, kind))));
+                }
+                TurnEnd::Waits | TurnEnd::Turn => {}
             }
             self.cta.scratch.turn = self.base + BATCH;
         }
+    }
+
+    /// The fault if the launch may not go on, now that so many more instructions have been run.
+    fn within_limits(&self, instructions: u64) -> Option<Outcome> {
+        let kind = self.launch.limits.spend(instructions).err()?;
+        Some(Outcome::Fault(Box::new(self.cta.stopped(self.launch, kind))))
     }
 
     /// Runs a batch until none of its lanes can go on, or others should have their turn.
@@ -293,8 +301,9 @@ impl Machine<'_, '_> {
                 }
             }
             if self.spent - *looked >= LOOK {
-                let done = self.launch.limits.spend(self.spent - *looked);
-                done.map_err(|kind| Stop { kind, line: 0, lane: None })?;
+                if let Err(kind) = self.launch.limits.spend(self.spent - *looked) {
+                    break TurnEnd::Stopped(kind);
+                }
                 *looked = self.spent;
             }
             if self.spent >= budget && back.is_some() {
@@ -634,7 +643,7 @@ impl Machine<'_, '_> {
 }
 
 /// Why a batch's turn is over.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 enum TurnEnd {
     /// None of its lanes can go on.
     Waits,
@@ -642,4 +651,6 @@ enum TurnEnd {
     Turn,
     /// The budget is used up.
     Budget,
+    /// The launch may not go on.
+    Stopped(KernelFaultKind),
 }

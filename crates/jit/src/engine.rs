@@ -408,15 +408,11 @@ impl Run<'_> {
         let spent = self.left - self.ctx.left;
         self.left = self.ctx.left;
         self.cta().index = launch.cta_index(first + done.min(count - 1));
-        if let Err(kind) = launch.limits.spend(u64::try_from(spent).unwrap_or(0)) {
-            let fault = self.engine.fault.take();
-            return (
-                done,
-                Step::Fault(fault.unwrap_or_else(|| Box::new(self.cta().fault(launch, kind, 0, None)))),
-            );
-        }
+        let over = launch.limits.spend(u64::try_from(spent).unwrap_or(0)).err();
         if status == abi::DONE {
-            return (done, Step::Done);
+            // No thread is anywhere any more.
+            let stop = |kind| Step::Fault(Box::new(self.cta().fault(launch, kind, 0, None)));
+            return (done, over.map_or(Step::Done, stop));
         }
         // From here on single groups matter: those before this one have come to the end of the round, those after it are at its start.
         let (at, round, came_to) = (self.ctx.lane0, self.ctx.round, self.ctx.round_from);
@@ -435,7 +431,8 @@ impl Run<'_> {
             }
         }
         if matches!(status, abi::MIXED | abi::YIELD) {
-            return (done, Step::Ran);
+            let stop = |kind| Step::Fault(Box::new(self.cta().stopped(launch, kind)));
+            return (done, over.map_or(Step::Ran, stop));
         }
         self.apart.resize((launch.lanes() / self.width) as usize, 0);
         let step = self.after(at, self.threads_of(at), status, given - self.ctx.fuel);
@@ -527,7 +524,7 @@ impl Run<'_> {
         let instructions = u64::try_from(spent).unwrap_or(0) + launch.program.func().inst_count() as u64;
         match launch.limits.spend(instructions) {
             Ok(()) => Step::Ran,
-            Err(kind) => Step::Fault(Box::new(self.cta().fault(launch, kind, 0, None))),
+            Err(kind) => Step::Fault(Box::new(self.cta().stopped(launch, kind))),
         }
     }
 }
