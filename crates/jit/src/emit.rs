@@ -94,6 +94,10 @@ struct Emitter<'a> {
     mask: Option<Reg>,
     /// Where to go when a check fails: the block is run again, with care. None once it has changed something.
     careful: Option<String>,
+    /// Accesses of the block being written that are checked together.
+    shared_checks: Vec<memory::SharedCheck>,
+    /// The comparison that ends the block being written, if [only that](Emitter::find_lazy_compare) needs it.
+    lazy_compare: Option<Value>,
     sites: Vec<(Block, usize)>,
     /// Functions called by the kernel: name and text.
     helpers: BTreeMap<String, String>,
@@ -174,6 +178,8 @@ impl<'a> Emitter<'a> {
             block: Block::ENTRY,
             mask: None,
             careful: None,
+            shared_checks: vec![],
+            lazy_compare: None,
             sites: vec![],
             helpers: BTreeMap::new(),
             has_warp_sync,
@@ -567,7 +573,7 @@ group:
 
     fn pure(&mut self, inst: &Inst) -> Result<(), Unsupported> {
         let Some(r) = inst.result else { return Ok(()) };
-        if self.remade[r.index()].is_some() {
+        if self.remade[r.index()].is_some() || self.lazy_compare == Some(r) {
             return Ok(()); // made where it is used
         }
         let mut known = Known::default();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{BarrierKind, Block, Elem, Inst, Mem, Op, Order, Space, Target, Term, Value};
+use hostwarp_ir::{BarrierKind, Block, Elem, Inst, IntCmp, Mem, Op, Order, Space, Target, Term, Value};
 use hostwarp_plan::Shape as Spread;
 
 use super::{Emitter, Shape, Text, Unsupported};
@@ -326,6 +326,7 @@ leave:
         self.block = b;
         self.mask = mask;
         self.careful = None;
+        self.lazy_compare = None;
     }
 
     fn block(&mut self, b: Block, version: Version) -> Result<(), Unsupported> {
@@ -335,6 +336,8 @@ leave:
             Version::Whole => {
                 self.t.label(&format!("u{}", b.0));
                 self.careful = Some(format!("c{}", b.0));
+                self.find_shared_checks();
+                self.lazy_compare = self.find_lazy_compare(b);
             }
             Version::Masked => {
                 self.t.label(&format!("m{}", b.0));
@@ -403,6 +406,9 @@ leave:
                 }
             }
             Term::Branch(c, yes, no) => {
+                if self.lazy_compare.take() == Some(*c) {
+                    self.try_uniform_compare(b, *c, yes, no);
+                }
                 let c = self.vector(*c);
                 let w = self.w;
                 let bits = self.bits(&c);
@@ -449,6 +455,77 @@ leave:
             // The whole warp is here, so whatever lanes are named are too.
             Term::WarpSync { next, .. } => self.go_whole(b, next),
         }
+    }
+
+    /// A comparison of something evenly spaced with something uniform that only the branch at the end of the block needs. It goes the
+    /// same way in all lanes if it does in the first and the last; only where it does not, all lanes are looked at.
+    fn find_lazy_compare(&self, b: Block) -> Option<Value> {
+        let data = self.func.block(b);
+        let Term::Branch(c, ..) = &data.term else { return None };
+        let (at, n) = self.maker[c.index()].filter(|(at, _)| *at == b)?;
+        let inst = &self.func.block(at).insts[n];
+        let ordered = matches!(inst.op, Op::Cmp(IntCmp::LtU | IntCmp::LeU | IntCmp::LtS | IntCmp::LeS));
+        let [x, y] = inst.args[..] else { return None };
+        // Not so steep that it could wrap twice.
+        let even = |v: Value| match self.spread(v) {
+            Spread::Affine { stride, may_wrap: false } if stride > 0 => {
+                let whole = u128::from(stride.unsigned_abs()) * u128::from(self.w);
+                whole < 1 << (self.ty(v).bits() - 1)
+            }
+            _ => false,
+        };
+        let uniform = |v: Value| self.spread(v) == Spread::Uniform;
+        let scalar = self.ty(x).count == 1;
+        let others = data.insts.iter().any(|i| i.args.contains(c) || i.guard == Some(*c));
+        let handed = data.term.targets().iter().any(|t| t.args.contains(c));
+        let fits = ordered && scalar && (even(x) && uniform(y) || uniform(x) && even(y));
+        (fits && !others && !handed && !self.crosses[c.index()]).then_some(*c)
+    }
+
+    /// Branches as the [comparison](Emitter::find_lazy_compare) goes in the first lane and the last, if it goes the same way; goes on here,
+    /// with the comparison made for all lanes, if not.
+    fn try_uniform_compare(&mut self, b: Block, c: Value, yes: &Target, no: &Target) {
+        let func = self.func;
+        let Some((_, n)) = self.maker[c.index()] else { return };
+        let inst = &func.block(b).insts[n];
+        let Op::Cmp(op) = inst.op else { return };
+        let (x, y) = (inst.args[0], inst.args[1]);
+        let one = self.one(self.ty(x));
+        let (name, signed) = match op {
+            IntCmp::LtU => ("icmp ult", false),
+            IntCmp::LeU => ("icmp ule", false),
+            IntCmp::LtS => ("icmp slt", true),
+            _ => ("icmp sle", true),
+        };
+        let (first_x, first_y) = (self.scalar(x), self.scalar(y));
+        let mut no_wrap = String::new();
+        let mut last = |e: &mut Self, v: Value, first: &str| match e.spread(v) {
+            Spread::Affine { stride, .. } => {
+                let whole = stride.wrapping_mul(i64::from(e.w) - 1) as u64 & one.elem.mask();
+                let last = e.t.binary("add", one, first, &Text::constant(one, whole));
+                no_wrap = e.t.compare(if signed { "icmp sle" } else { "icmp ule" }, one, first, &last);
+                last
+            }
+            _ => first.to_owned(),
+        };
+        let (last_x, last_y) = (last(self, x, &first_x), last(self, y, &first_y));
+        let at_first = self.t.compare(name, one, &first_x, &first_y);
+        let at_last = self.t.compare(name, one, &last_x, &last_y);
+        let differ = self.t.inst(format_args!("xor i1 {at_first}, {at_last}"));
+        let alike = self.t.inst(format_args!("xor i1 {differ}, true"));
+        let fine = self.t.inst(format_args!("and i1 {alike}, {no_wrap}"));
+        let (same, apart) = (self.t.fresh_label("same"), self.t.fresh_label("apart"));
+        self.t.branch_likely(&fine, &same, &apart);
+        self.in_branch(&same, |e| {
+            let (then, otherwise) = (e.t.fresh_label("then"), e.t.fresh_label("else"));
+            e.t.branch(&at_first, &then, &otherwise);
+            for (label, to) in [(then, yes), (otherwise, no)] {
+                e.in_branch(&label, |e| e.go_whole(b, to));
+            }
+        });
+        self.t.label(&apart);
+        // It cannot fail where it could be made for one lane.
+        let _ = self.pure(inst);
     }
 
     /// The end of a block that part of the lanes have run: they are added to the masks of where they go.

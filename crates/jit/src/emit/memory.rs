@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{Elem, Inst, Mem, Op, Order, Scope, Space, Type, Value};
+use hostwarp_ir::{Elem, Inst, IntBin, Mem, Op, Order, Scope, Space, Type, Value};
 use hostwarp_memory::{RawView, map};
 use hostwarp_plan::Shape as Spread;
 
@@ -42,6 +42,23 @@ impl Access {
 }
 
 const I64: Shape = Shape { elem: Elem::I64, n: 1 };
+
+/// Accesses further apart than this many bytes are checked by themselves.
+const MOST_SHARED: i64 = 1 << 14;
+
+/// One check for several accesses of a block.
+#[derive(Clone)]
+pub(super) struct SharedCheck {
+    root: Value,
+    /// What they access, in bytes from the root: lane 0's, and for rows that of all lanes.
+    from: i64,
+    to: i64,
+    align: u32,
+    /// Instructions, and where each is from the root.
+    members: Vec<(usize, i64)>,
+    /// Where `from` is in its space, once it has been checked.
+    begin: Option<Reg>,
+}
 
 impl Emitter<'_> {
     pub(super) fn access(&self, index: usize, inst: &Inst, mem: Mem, ty: Type) -> Access {
@@ -365,20 +382,75 @@ impl Emitter<'_> {
         (self.field(name, "ptr", base), self.field(&format!("{name}.len"), "i64", len))
     }
 
+    /// Goes to `fast` if `len` bytes at offset `from` of a space are there and `from` is a multiple of `align`, and if `even`; to `slow`
+    /// else.
+    fn check_range(
+        &mut self,
+        space: Space,
+        from: &str,
+        len: u64,
+        align: u32,
+        even: Option<Reg>,
+        (fast, slow): (&str, &str),
+    ) {
+        let fine = if matches!(space, Space::Global | Space::Generic) {
+            let (_, size) = self.window(space);
+            let begins = self.t.inst(format_args!("icmp ult i64 {from}, {size}"));
+            let inside = self.t.fresh_label("inside");
+            self.t.branch_likely(&begins, &inside, slow);
+            self.t.label(&inside);
+            let valid = self.valid_after(from);
+            let within = self.t.inst(format_args!("and i64 {from}, 255"));
+            let end = self.t.inst(format_args!("add i64 {within}, {len}"));
+            let there = self.t.inst(format_args!("icmp ule i64 {end}, {valid}"));
+            let aligned = self.is_aligned(from, align);
+            self.and(there, aligned)
+        } else {
+            // How many places there are, counted in units of the alignment. A rotation puts the low bits of an offset that is not
+            // aligned on top, and no offset with those is low enough.
+            let places = self.places(space, len, align);
+            let shift = align.trailing_zeros();
+            let turned = if shift == 0 {
+                from.to_owned()
+            } else {
+                self.t.intrinsic("fshr.i64", I64, &[(I64, from), (I64, from), (I64, &shift.to_string())])
+            };
+            self.t.inst(format_args!("icmp ult i64 {turned}, {places}"))
+        };
+        let fine = self.and(fine, even);
+        self.t.branch_likely(&fine, fast, slow);
+    }
+
+    /// In how many places, `align` apart, `len` bytes of a windowed space can begin.
+    fn places(&mut self, space: Space, len: u64, align: u32) -> Reg {
+        let (_, size) = self.window(space);
+        let name = format!("{}.{len}.{align}", size.trim_start_matches('%'));
+        let enough = self.once(&format!("{name}.enough"), |_| format!("icmp uge i64 {size}, {len}"));
+        let room = self.once(&format!("{name}.room"), |_| format!("sub i64 {size}, {len}"));
+        let shift = align.trailing_zeros();
+        let last = self.once(&format!("{name}.last"), |_| format!("lshr i64 {room}, {shift}"));
+        let count = self.once(&format!("{name}.count"), |_| format!("add i64 {last}, 1"));
+        self.once(&format!("{name}.places"), |_| format!("select i1 {enough}, i64 {count}, i64 0"))
+    }
+
+    /// How many bytes are there from the granule of an offset in global memory on.
+    fn valid_after(&mut self, offset: &str) -> Reg {
+        let granules = self.field("granules", "ptr", offset_of!(Ctx, global) + offset_of!(RawView, granules));
+        let granule = self.t.inst(format_args!("lshr i64 {offset}, 8"));
+        let entry = self.t.inst(format_args!("getelementptr i32, ptr {granules}, i64 {granule}"));
+        let valid = self.t.inst(format_args!("load i32, ptr {entry}, align 4"));
+        self.t.inst(format_args!("zext i32 {valid} to i64"))
+    }
+
     /// Whether `len` bytes at offset `from` of a space are there. Both are 64-bit registers or numbers.
     fn range_is_there(&mut self, space: Space, from: &str, len: &str) -> Reg {
         let (_, size) = self.window(space);
         let begins = self.t.inst(format_args!("icmp ult i64 {from}, {size}"));
         let end = match space {
             Space::Global | Space::Generic => {
-                let granules =
-                    self.field("granules", "ptr", offset_of!(Ctx, global) + offset_of!(RawView, granules));
                 // Outside, any entry will do: the answer is no anyway.
                 let inside = self.t.inst(format_args!("select i1 {begins}, i64 {from}, i64 0"));
-                let granule = self.t.inst(format_args!("lshr i64 {inside}, 8"));
-                let entry = self.t.inst(format_args!("getelementptr i32, ptr {granules}, i64 {granule}"));
-                let valid = self.t.inst(format_args!("load i32, ptr {entry}, align 4"));
-                let valid = self.t.inst(format_args!("zext i32 {valid} to i64"));
+                let valid = self.valid_after(&inside);
                 let within = self.t.inst(format_args!("and i64 {from}, 255"));
                 let end = self.t.inst(format_args!("add i64 {within}, {len}"));
                 self.t.inst(format_args!("icmp ule i64 {end}, {valid}"))
@@ -416,47 +488,167 @@ impl Emitter<'_> {
         }
     }
 
-    /// Stores may not go to constants or parameters; for the fast path there is no such memory.
+    /// Checks the place that all lanes access; answers where it is.
     fn check_one(&mut self, access: &Access, fast: &str, slow: &str) -> Reg {
+        if let Some(at) = self.check_shared(access, (fast, slow)) {
+            return at;
+        }
         let address = self.wide_address(access.address);
         let offset = self.offset(access.space, I64, &address);
         let size = access.size();
-        let there = self.range_is_there(access.space, &offset, &size.to_string());
-        let aligned = self.is_aligned(&offset, size);
-        let fine = self.and(there, aligned);
         let (base, _) = self.window(access.space);
         let at = self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {offset}"));
-        self.t.branch_likely(&fine, fast, slow);
+        self.check_range(access.space, &offset, size.into(), size, None, (fast, slow));
         at
     }
 
     /// Checks a row from its first lane in the mask to its last; answers where lane 0's place is.
     fn check_row(&mut self, access: &Access, mask: Option<&str>, fast: &str, slow: &str) -> Reg {
+        if let Some(at) = self.check_shared(access, (fast, slow)) {
+            return at;
+        }
         let size = access.size();
         let address = self.wide_address(access.address);
         let offset = self.offset(access.space, I64, &address);
-        let (first, len) = match mask {
-            None => (offset.clone(), (size * self.w).to_string()),
-            Some(mask) => {
-                let bits = self.bits(mask);
-                let below = self.count_zeros("cttz", &bits);
-                let above = self.count_zeros("ctlz", &bits);
-                let skipped = self.t.inst(format_args!("mul i64 {below}, {size}"));
-                let first = self.t.inst(format_args!("add i64 {offset}, {skipped}"));
-                let outside = self.t.inst(format_args!("add i64 {below}, {above}"));
-                let lanes = self.t.inst(format_args!("sub i64 {}, {outside}", self.w));
-                (first, self.t.inst(format_args!("mul i64 {lanes}, {size}")))
-            }
+        let (base, _) = self.window(access.space);
+        let at = self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {offset}"));
+        let even = self.even(access.address);
+        let Some(mask) = mask else {
+            self.check_range(access.space, &offset, u64::from(size * self.w), size, even, (fast, slow));
+            return at;
         };
+        let bits = self.bits(mask);
+        let below = self.count_zeros("cttz", &bits);
+        let above = self.count_zeros("ctlz", &bits);
+        let skipped = self.t.inst(format_args!("mul i64 {below}, {size}"));
+        let first = self.t.inst(format_args!("add i64 {offset}, {skipped}"));
+        let outside = self.t.inst(format_args!("add i64 {below}, {above}"));
+        let lanes = self.t.inst(format_args!("sub i64 {}, {outside}", self.w));
+        let len = self.t.inst(format_args!("mul i64 {lanes}, {size}"));
         let there = self.range_is_there(access.space, &first, &len);
         let aligned = self.is_aligned(&offset, size);
         let mut fine = self.and(there, aligned);
-        let even = self.even(access.address);
         fine = self.and(fine, even);
-        let (base, _) = self.window(access.space);
-        let at = self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {offset}"));
         self.t.branch_likely(&fine, fast, slow);
         at
+    }
+
+    /// Accesses of the block being written, run by all lanes, that are a known distance apart: they are checked together, when the
+    /// first of them is come to. Only as long as the block can be run [again](Emitter::careful), for the check says no more than
+    /// that something is wrong with one of them.
+    pub(super) fn find_shared_checks(&mut self) {
+        self.shared_checks.clear();
+        let func = self.func;
+        let mut found: Vec<((Space, Value, bool), SharedCheck)> = vec![];
+        for (index, inst) in func.block(self.block).insts.iter().enumerate() {
+            let (mem, ty) = match inst.op {
+                Op::Load(mem) => (Some(mem), inst.result.map(|r| self.ty(r))),
+                Op::Store(mem) => (Some(mem), Some(self.ty(inst.args[1]))),
+                _ => (None, None),
+            };
+            let seen = match inst.op {
+                Op::Load(mem) => mem.order != Order::Weak,
+                op => op.has_effect(),
+            };
+            if let (Some(mem), Some(ty), None) = (mem, ty, inst.guard) {
+                let access = self.access(index, inst, mem, ty);
+                let lanes = match access.pattern {
+                    Pattern::One => 1,
+                    Pattern::Row => i64::from(self.w),
+                    Pattern::Any => 0,
+                };
+                let (root, offset) = self.root(access.address);
+                let (size, key) =
+                    (i64::from(access.size()), (mem.space, root, access.pattern == Pattern::Row));
+                let (from, to) = (offset, offset + size * lanes);
+                if lanes > 0 && !(mem.space == Space::Param && self.constant(access.address).is_some()) {
+                    let near = |c: &SharedCheck| {
+                        (offset - c.from) % size == 0
+                            && size as u32 == c.align
+                            && to.max(c.to) - from.min(c.from) <= MOST_SHARED
+                    };
+                    match found.iter_mut().find(|(k, c)| *k == key && near(c)) {
+                        Some((_, c)) => {
+                            (c.from, c.to) = (c.from.min(from), c.to.max(to));
+                            c.members.push((index, offset));
+                        }
+                        None => found.push((
+                            key,
+                            SharedCheck {
+                                root,
+                                from,
+                                to,
+                                align: size as u32,
+                                members: vec![(index, offset)],
+                                begin: None,
+                            },
+                        )),
+                    }
+                }
+            }
+            if seen {
+                break;
+            }
+        }
+        self.shared_checks = found.into_iter().map(|(_, c)| c).filter(|c| c.members.len() > 1).collect();
+    }
+
+    /// An address as another value of this block's plus a number of bytes.
+    fn root(&self, mut address: Value) -> (Value, i64) {
+        let mut offset = 0i64;
+        while let Some((b, n)) = self.maker[address.index()].filter(|(b, _)| *b == self.block) {
+            let inst = &self.func.block(b).insts[n];
+            let (Op::Int(IntBin::Add), [x, y]) = (inst.op, &inst.args[..]) else { break };
+            let bits = self.ty(address).bits();
+            let (next, step) = match (self.constant(*x), self.constant(*y)) {
+                (None, Some(step)) => (*x, step),
+                (Some(step), None) => (*y, step),
+                _ => break,
+            };
+            let step = (step << (64 - bits)) as i64 >> (64 - bits);
+            if step.unsigned_abs() > MOST_SHARED as u64 || offset.unsigned_abs() > MOST_SHARED as u64 {
+                break;
+            }
+            offset += step;
+            address = next;
+        }
+        (address, offset)
+    }
+
+    /// Checks an access together with others, or not at all if that has been done; answers where lane 0's place is. None for one that is
+    /// to be checked by itself.
+    fn check_shared(&mut self, access: &Access, (fast, slow): (&str, &str)) -> Option<Reg> {
+        self.careful.as_ref()?;
+        let index = access.index;
+        let position =
+            |c: &SharedCheck| c.members.iter().find(|(i, _)| *i == index).map(|(_, offset)| *offset);
+        let (n, offset) =
+            self.shared_checks.iter().enumerate().find_map(|(n, c)| position(c).map(|offset| (n, offset)))?;
+        let check = self.shared_checks[n].clone();
+        let (base, _) = self.window(access.space);
+        let begin = match &check.begin {
+            Some(begin) => begin.clone(),
+            None => {
+                let narrow = self.one(self.ty(check.root));
+                let root = self.scalar(check.root);
+                // Modulo the width of the address, as the lanes count. If the range is there nothing in it has wrapped.
+                let from = check.from as u64 & narrow.elem.mask();
+                let first = self.t.binary("add", narrow, &root, &Text::constant(narrow, from));
+                let wide = self.t.convert("zext", narrow, &first, I64);
+                self.offset(access.space, I64, &wide)
+            }
+        };
+        let here = self.t.inst(format_args!("add i64 {begin}, {}", offset - check.from));
+        let at = self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {here}"));
+        if check.begin.is_some() {
+            self.t.jump(fast);
+        } else {
+            let even = self.even(check.root);
+            let len = (check.to - check.from) as u64;
+            self.check_range(access.space, &begin, len, check.align, even, (fast, slow));
+            self.shared_checks[n].begin = Some(begin);
+        }
+        Some(at)
     }
 
     /// Checks every lane: all must be in one allocation, which they are if they are in the lowest one's. Answers the base, the
