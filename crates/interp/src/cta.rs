@@ -195,6 +195,27 @@ impl Cta {
         self.memory.begin(launch.shared_bytes() as usize, self.pc.len(), local);
     }
 
+    /// Fills in a column of the frame, of values of so many bytes: lanes of a group get what its first one has, and `stride` more for each
+    /// lane between them.
+    pub fn spread_out(&mut self, slot: u32, bytes: usize, (lane0, lanes): (u32, u32), stride: i64) {
+        let column = slot as usize * self.pc.len() + lane0 as usize * bytes;
+        let Some(group) = self.frame.bytes_mut().get_mut(column..column + lanes as usize * bytes) else {
+            return;
+        };
+        if stride == 0 || bytes > 8 {
+            for lane in 1..lanes as usize {
+                group.copy_within(..bytes, lane * bytes);
+            }
+            return;
+        }
+        let mut first = [0; 8];
+        first[..bytes].copy_from_slice(&group[..bytes]);
+        let first = i64::from_le_bytes(first);
+        for (lane, place) in (0i64..).zip(group.chunks_exact_mut(bytes)) {
+            place.copy_from_slice(&first.wrapping_add(stride.wrapping_mul(lane)).to_le_bytes()[..bytes]);
+        }
+    }
+
     /// Lanes of the CTA, whole warps.
     pub fn lanes(&self) -> usize {
         self.pc.len()

@@ -31,6 +31,10 @@ pub(crate) const MIXED: u32 = 6;
 /// [Many](Ctx::many) groups were to be run, and after this one, which came to [`Ctx::from`], the budget for all is used up.
 pub(crate) const YIELD: u32 = 7;
 
+/// Set in a block to start at: values that are the same in all lanes of a group, or evenly spaced, are in its first lane's place of the
+/// frame only. So they are left at a barrier by groups that [come to it whole](AT_BARRIER).
+pub(crate) const BRIEF: u32 = 1 << 30;
+
 /// In place of a block with a barrier: lanes have exited.
 pub(crate) const EXITED: u32 = u32::MAX;
 

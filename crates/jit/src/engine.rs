@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use hostwarp_interp::{Cta, KernelFault, KernelFaultKind, Launch, Outcome, Program, WARP};
 use hostwarp_ir::{BarrierKind, Block, Term, TrapKind};
-use hostwarp_plan::Assume;
+use hostwarp_plan::{Assume, Shape};
 
 use crate::abi::{self, Callbacks, Ctx, Entry};
 use crate::emit::{self, Unsupported};
@@ -415,7 +415,8 @@ impl Run<'_> {
             return (done, over.map_or(Step::Done, stop));
         }
         // From here on single groups matter: those before this one have come to the end of the round, those after it are at its start.
-        let (at, round, came_to) = (self.ctx.lane0, self.ctx.round, self.ctx.round_from);
+        let (at, came_to) = (self.ctx.lane0, self.ctx.round_from);
+        let (round, brief) = (Block(self.ctx.round & !abi::BRIEF), self.ctx.round & abi::BRIEF != 0);
         for lane0 in (0..launch.lanes()).step_by(self.width as usize) {
             let lanes = self.threads_of(lane0);
             match lane0.cmp(&at) {
@@ -426,7 +427,10 @@ impl Run<'_> {
                 Ordering::Equal => {}
                 Ordering::Greater => {
                     let cta = self.cta();
-                    each_warp(lane0, lanes, |warp, lanes| cta.set_pc(warp, lanes, Block(round)));
+                    each_warp(lane0, lanes, |warp, lanes| cta.set_pc(warp, lanes, round));
+                    if brief {
+                        self.fill_in(lane0, round);
+                    }
                 }
             }
         }
@@ -449,10 +453,26 @@ impl Run<'_> {
         }
     }
 
-    /// Lanes of a group wait at barrier 0, at the end of `from`, for all threads.
+    /// Fills in the frame for a group that left it in [brief](abi::BRIEF).
+    fn fill_in(&self, lane0: u32, to: Block) {
+        let (func, plan) = (self.engine.launch.program.func(), self.engine.launch.program.plan());
+        for v in &plan.live_in[to.index()] {
+            let stride = match plan.shape[v.index()] {
+                Shape::Uniform => 0,
+                Shape::Affine { stride, .. } => stride,
+                Shape::Varying => continue,
+            };
+            if let Some(slot) = plan.frame.slot[v.index()] {
+                self.cta().spread_out(slot, func.ty(*v).bytes(), (lane0, self.width), stride);
+            }
+        }
+    }
+
+    /// Lanes of a whole group wait at barrier 0, at the end of `from`, for all threads.
     fn arrive(&self, lane0: u32, lanes: u64, from: Block) {
         let cta = self.cta();
         if let Term::Barrier { kind, next, .. } = &self.engine.launch.program.func().block(from).term {
+            self.fill_in(lane0, next.block);
             each_warp(lane0, lanes, |warp, lanes| {
                 // Barrier 0 always exists.
                 let _ = cta.arrive(warp, lanes, *kind, 0, None, from, next.block);

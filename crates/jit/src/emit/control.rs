@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use hostwarp_ir::{BarrierKind, Block, Elem, Inst, IntCmp, Mem, Op, Order, Space, Target, Term, Value};
 use hostwarp_plan::Shape as Spread;
 
-use super::{Emitter, Shape, Text, Unsupported};
+use super::{Emitter, Reg, Shape, Text, Unsupported};
 use crate::abi::{self, Callbacks, Ctx};
 
 /// Rounds of a waiting loop in one call.
@@ -89,6 +89,10 @@ impl Emitter<'_> {
         let starts: Vec<Block> =
             self.plan.order.iter().copied().filter(|b| self.plan.suspends[b.index()]).collect();
         let mut cases: String = starts.iter().map(|b| format!(" i32 {0}, label %r{0}", b.0)).collect();
+        let after_barriers = self.after_barriers();
+        for b in &after_barriers {
+            let _ = write!(cases, " i32 {}, label %q{}", b.0 | abi::BRIEF, b.0);
+        }
         let loops = !self.plan.back_edges.is_empty();
         if loops {
             let _ = write!(cases, " i32 {}, label %apart", abi::APART as i32);
@@ -98,6 +102,9 @@ impl Emitter<'_> {
         self.t.line(format_args!("unreachable"));
         for b in starts {
             self.resume(b);
+        }
+        for b in after_barriers {
+            self.resume_brief(b);
         }
         if loops {
             self.resume_apart();
@@ -137,8 +144,67 @@ impl Emitter<'_> {
     /// All lanes of a group have come to the barrier in `from` and go on at `to`, or have exited.
     fn group_ends(&mut self, from: u32, to: Block) {
         self.t.line(format_args!("store i32 {}, ptr %end.from, align 8", from as i32));
-        self.t.line(format_args!("store i32 {}, ptr %end.to, align 8", to.0));
+        let to = if from == abi::EXITED { to.0 } else { to.0 | abi::BRIEF };
+        self.t.line(format_args!("store i32 {to}, ptr %end.to, align 8"));
         self.t.jump("group.end");
+    }
+
+    /// Whether a barrier is the common kind, which compiled code handles by itself: number 0, for all threads.
+    fn is_plain_barrier(&self, term: &Term) -> bool {
+        match term {
+            Term::Barrier { kind: BarrierKind::Sync, id, count: None, .. } => self.constant(*id) == Some(0),
+            _ => false,
+        }
+    }
+
+    /// Blocks that follow such barriers.
+    fn after_barriers(&self) -> Vec<Block> {
+        let mut blocks: Vec<Block> = vec![];
+        for b in &self.plan.order {
+            let term = &self.func.block(*b).term;
+            if let (Term::Barrier { next, .. }, true) = (term, self.is_plain_barrier(term)) {
+                blocks.push(next.block);
+            }
+        }
+        blocks.sort_unstable();
+        blocks.dedup();
+        blocks
+    }
+
+    /// Where whole groups go on after a barrier, as [`super::Emitter::save_brief`] left them.
+    fn resume_brief(&mut self, b: Block) {
+        self.begin(b, None);
+        self.t.label(&format!("q{}", b.0));
+        for v in self.plan.live_in[b.index()].clone() {
+            self.load_brief(v);
+        }
+        self.t.jump(&format!("u{}", b.0));
+    }
+
+    /// All lanes of a group come to a plain barrier.
+    fn barrier(&mut self, b: Block, term: &Term, next: Block) {
+        let mut even: Option<Reg> = None;
+        for v in self.plan.live_in[next.index()].clone() {
+            self.known.remove(&v); // perhaps a parameter, which has just been written
+            if let Some(this) = self.even(v) {
+                even = Some(match even {
+                    None => this,
+                    Some(even) => self.t.inst(format_args!("and i1 {even}, {this}")),
+                });
+            }
+        }
+        if let Some(even) = even {
+            let (brief, full) = (self.t.fresh_label("brief"), self.t.fresh_label("full"));
+            self.t.branch_likely(&even, &brief, &full);
+            self.in_branch(&full, |e| {
+                e.save(next, None);
+                e.arrive(b, term);
+                e.leave(&abi::PARKED.to_string());
+            });
+            self.t.label(&brief);
+        }
+        self.save_brief(next);
+        self.group_ends(b.0, next);
     }
 
     /// What comes after a group. The engine need not be asked as long as all groups of a CTA come to the same barrier, or exit: then
@@ -441,13 +507,12 @@ leave:
                 self.arrive(b, term);
                 self.go_whole(b, next);
             }
-            Term::Barrier { id, count, next, .. } => {
+            Term::Barrier { next, .. } => {
                 self.pass(b, next, None);
-                self.save(next.block, None);
-                if self.constant(*id) == Some(0) && count.is_none() {
-                    // The common kind costs no call.
-                    self.group_ends(b.0, next.block);
+                if self.is_plain_barrier(term) {
+                    self.barrier(b, term, next.block);
                 } else {
+                    self.save(next.block, None);
                     self.arrive(b, term);
                     self.leave(&abi::PARKED.to_string());
                 }

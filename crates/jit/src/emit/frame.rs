@@ -20,10 +20,46 @@ impl Emitter<'_> {
         let lane = self.lane();
         let lanes = self.field("lanes", "i64", offset_of!(Ctx, lanes));
         let bytes = self.ty(v).bytes();
-        let column = self.t.inst(format_args!("mul i64 {lanes}, {slot}"));
+        let offset = self.once(&format!("column.{slot}.offset"), |_| format!("mul i64 {lanes}, {slot}"));
+        let column =
+            self.once(&format!("column.{slot}"), |_| format!("getelementptr i8, ptr %frame, i64 {offset}"));
         let within = self.t.inst(format_args!("mul i64 {lane}, {bytes}"));
-        let offset = self.t.inst(format_args!("add i64 {column}, {within}"));
-        Some(self.t.inst(format_args!("getelementptr i8, ptr %frame, i64 {offset}")))
+        Some(self.t.inst(format_args!("getelementptr i8, ptr {column}, i64 {within}")))
+    }
+
+    /// Writes to the frame what a whole group needs at the start of a block, in brief: of what is the same in all lanes or evenly
+    /// spaced only lane 0's value. Whoever wants to look at single lanes has to fill in the rest.
+    pub(super) fn save_brief(&mut self, b: Block) {
+        for v in self.plan.live_in[b.index()].clone() {
+            if self.spread(v) == Spread::Varying {
+                self.store_to_frame(v, None);
+                continue;
+            }
+            let Some(at) = self.column(v) else { continue };
+            let (from, to) = (self.one(self.ty(v)), self.one(self.column_type(v)));
+            let value = self.scalar(v);
+            let value = self.t.convert("zext", from, &value, to);
+            self.t.line(format_args!("store {to} {value}, ptr {at}, align 1"));
+        }
+    }
+
+    /// Reads what [`Emitter::save_brief`] wrote.
+    pub(super) fn load_brief(&mut self, v: Value) {
+        let Some(at) = self.column(v) else { return };
+        let (ty, own) = (self.column_type(v), self.ty(v));
+        let varying = self.spread(v) == Spread::Varying;
+        let shape = |e: &Self, ty| if varying { e.all(ty) } else { e.one(ty) };
+        let (from, to) = (shape(self, ty), shape(self, own));
+        let loaded = self.t.inst(format_args!("load {from}, ptr {at}, align 1"));
+        let value = self.t.convert("trunc", from, &loaded, to);
+        let mut known = Known::default();
+        if varying {
+            known.vector = Some(value);
+        } else {
+            known.scalar = Some(value);
+            known.even = self.wraps[v.index()].then(|| "true".into());
+        }
+        self.write(v, &known, None);
     }
 
     /// Writes a value to its column, for all lanes or those in `lanes`.
