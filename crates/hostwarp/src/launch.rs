@@ -124,8 +124,8 @@ pub struct LaunchBuilder<'a> {
     progress: Option<&'a Progress<'a>>,
 }
 
-/// Words alive at once in each lane up to which two warps are run as one: 64 lanes are four 512-bit registers to a word, of 32.
-const WIDE_PRESSURE: u32 = 7;
+/// How many lanes to run at once if so many words are alive in each, at most: of 32 registers of 512 bits, 128 lanes take eight to a word.
+const WIDE: [(u32, u32); 2] = [(128, 3), (64, 7)];
 /// Threads a CTA may have.
 pub const MAX_CTA_THREADS: u64 = 1024;
 /// Bytes of shared memory a CTA may have: what sm_90 allows.
@@ -185,7 +185,7 @@ impl<'a> LaunchBuilder<'a> {
         self
     }
 
-    /// Lanes in one vector of the jit: 8, 16, 32 or 64; chosen by the kernel and the launch unless set. Never changes a bit, but for
+    /// Lanes in one vector of the jit: 8, 16, 32, 64 or 128; chosen by the kernel and the launch unless set. Never changes a bit, but for
     /// one thing: with fewer than 32, lanes of a warp that communicate without synchronising no longer do so in the order of
     /// instructions. Such widths are never chosen for kernels in which that could be seen.
     pub fn width(mut self, lanes: u32) -> Self {
@@ -386,9 +386,15 @@ impl<'a> LaunchBuilder<'a> {
     /// Lanes in one vector: as many as the registers hold of what is alive at once. Narrower than a warp only where nobody can tell.
     fn choose_width(&self, block: [u32; 3]) -> Result<u32, Error> {
         match self.width {
-            Some(w @ (8 | 16 | 32 | 64)) => return Ok(w),
+            Some(w @ (8 | 16 | 32 | 64 | 128)) => {
+                // Groups of several warps must be whole.
+                let warps = block.iter().product::<u32>().div_ceil(32);
+                return Ok(if w > 32 { w.min(32 << warps.trailing_zeros().min(2)) } else { w });
+            }
             Some(w) => {
-                return Err(Error::launch(format!("a width of {w} lanes is not possible: 8, 16, 32 or 64")));
+                return Err(Error::launch(format!(
+                    "a width of {w} lanes is not possible: 8, 16, 32, 64 or 128"
+                )));
             }
             None => {}
         }
@@ -400,9 +406,11 @@ impl<'a> LaunchBuilder<'a> {
             return Ok([16, 8].into_iter().find(|w| block[0].is_multiple_of(*w)).unwrap_or(32));
         }
         let threads: u32 = block.iter().product();
-        let wide = threads.is_multiple_of(64) && (flat || block[0].is_multiple_of(64));
+        let fits = |w: u32| threads.is_multiple_of(w) && (flat || block[0].is_multiple_of(w));
+        // Lanes that leave a loop wait for the others: the fewer the better.
         let apart = plan.loops.iter().any(|l| l.divergent_exit);
-        Ok(if wide && !apart && plan.pressure <= WIDE_PRESSURE { 64 } else { 32 })
+        let wide = WIDE.into_iter().find(|(w, words)| fits(*w) && plan.pressure <= *words);
+        Ok(wide.filter(|_| !apart).map_or(32, |(w, _)| w))
     }
 
     fn prepare(&self, block: [u32; 3]) -> Result<Ready, Error> {

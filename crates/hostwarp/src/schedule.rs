@@ -18,7 +18,7 @@ pub const RESIDENT: usize = 2048;
 /// Instructions, counted once per warp, after which a CTA that has had so many turns gives others one.
 fn budget(turns: u32) -> u64 {
     match turns {
-        0 => 1 << 20,
+        0 => 1 << 23,
         n => 1 << n.saturating_add(13).min(17),
     }
 }

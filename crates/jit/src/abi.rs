@@ -7,10 +7,18 @@ use std::ffi::c_void;
 
 use hostwarp_memory::RawView;
 
-/// A kernel: context, frame of the CTA, first lane of the group, block to start at, lanes of the group that start there. Goes on
-/// with other groups, from barrier to barrier and from CTA to CTA, if the context says so.
+/// A kernel: context, frame of the CTA, first lane of the group, block to start at, whether all lanes of the group start there (if not,
+/// [`Ctx::active`] says which). Goes on with other groups, from barrier to barrier and from CTA to CTA, if the context says so.
 pub(crate) type Entry =
-    unsafe extern "sysv64" fn(ctx: *mut Ctx, frame: *mut u8, lane0: u32, block: u32, active: u64) -> u32;
+    unsafe extern "sysv64" fn(ctx: *mut Ctx, frame: *mut u8, lane0: u32, block: u32, whole: u32) -> u32;
+
+/// The most lanes in a group.
+pub(crate) const MOST_LANES: usize = 128;
+
+/// Lanes of a group as compiled code hands them over.
+pub(crate) fn lanes(low: u64, high: u64) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}
 
 /// All lanes have exited.
 pub(crate) const DONE: u32 = 0;
@@ -41,31 +49,39 @@ pub(crate) const EXITED: u32 = u32::MAX;
 /// In place of a block to start at: lanes are at several, as [`Ctx::masks`] says.
 pub(crate) const APART: u32 = u32::MAX;
 
-/// What compiled code asks of the engine. `ctx` is always the context the kernel was called with; none of them may unwind.
+/// What compiled code asks of the engine. `low` and `high` are the [`lanes`] concerned, perhaps none; `ctx` is always the context the kernel was called with; none of them may unwind.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Callbacks {
-    /// A memory op as the interpreter would do it, for the lanes in `mask`: addresses, then data (read or written) and for `cas`
+    /// A memory op as the interpreter would do it, lane by lane: addresses, then data (read or written) and for `cas`
     /// what to compare with, one after another by lane. Not 0 when it faulted.
     pub(crate) memory: unsafe extern "sysv64" fn(
         ctx: *mut Ctx,
         site: u32,
         lane0: u32,
-        mask: u64,
+        low: u64,
+        high: u64,
         addresses: *const u64,
         data: *mut u8,
         compare: *const u8,
     ) -> u32,
     /// Lanes arrive at the barrier that ends `block`; `count` is `u32::MAX` for all threads.
-    pub(crate) barrier:
-        unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64, id: u32, count: u32),
+    pub(crate) barrier: unsafe extern "sysv64" fn(
+        ctx: *mut Ctx,
+        block: u32,
+        lane0: u32,
+        low: u64,
+        high: u64,
+        id: u32,
+        count: u32,
+    ),
     /// Lanes wait at the warp synchronisation that ends `block` for those in `named`.
     pub(crate) warp_sync:
-        unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64, named: u32),
+        unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, low: u64, high: u64, named: u32),
     /// Lanes stop at the start of `block` for lack of budget.
-    pub(crate) park: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64),
+    pub(crate) park: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, low: u64, high: u64),
     /// Lanes reach the trap that ends `block`.
-    pub(crate) trap: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64),
+    pub(crate) trap: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, low: u64, high: u64),
     /// The next CTA begins, with clean memory.
     pub(crate) next_cta: unsafe extern "sysv64" fn(ctx: *mut Ctx),
     /// The value of an impure special: 0 the cycle counter, 1 nanoseconds.
@@ -99,10 +115,10 @@ pub(crate) struct Ctx {
     pub(crate) total_shared: u32,
     pub(crate) grid_id: u64,
     pub(crate) globals_base: u64,
-    /// Instructions that a group may still run; counted at back-edges.
+    /// Instructions that may still be run; counted at back-edges, and when all groups have come to a barrier or exited.
     pub(crate) fuel: i64,
-    /// Instructions that all groups may still run.
-    pub(crate) left: i64,
+    /// The lanes that start, of a group of which not all do: the group to run, or if [many](Ctx::many) are to be run the last of a CTA.
+    pub(crate) active: [u64; 2],
     /// Whether to go on with the next group, round and CTA. What follows is for that case.
     pub(crate) many: u32,
     /// Threads of a CTA.
@@ -117,7 +133,7 @@ pub(crate) struct Ctx {
     pub(crate) round_from: u32,
     /// The block with the barrier that lanes [wait at](AT_BARRIER); or [`EXITED`].
     pub(crate) from: u32,
-    /// For each block, the lanes of the group that go on there, when they do [apart](APART).
+    /// For each block, the lanes of the group (two words) that go on there, when they do [apart](APART).
     pub(crate) masks: *const u64,
     pub(crate) callbacks: Callbacks,
     /// The engine's own state, for the callbacks.

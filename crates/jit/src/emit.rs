@@ -108,7 +108,7 @@ impl<'a> Emitter<'a> {
     fn new(func: &'a Function, plan: &'a Plan, cpu: Cpu) -> Result<Emitter<'a>, Unsupported> {
         let w = plan.assume.group;
         let refuse = |why: &str| Err(Unsupported(why.to_owned()));
-        if ![8, 16, 32, 64].contains(&w) {
+        if ![8, 16, 32, 64, 128].contains(&w) {
             return refuse("groups of this many lanes");
         }
         let in_loop =
@@ -218,13 +218,14 @@ impl<'a> Emitter<'a> {
         }
         let _ = write!(
             text,
-            "define i32 @kernel(ptr noalias %ctx, ptr noalias %frame, i32 %lane0.first, i32 %resume.first, i64 %active.first) nounwind {{
+            "define i32 @kernel(ptr noalias %ctx, ptr noalias %frame, i32 %lane0.first, i32 %resume.first, i32 %whole.first) nounwind {{
 entry:
 {}  br label %group
 group:
   %lane0 = load i32, ptr %lane0.slot, align 8
   %resume = load i32, ptr %resume.slot, align 8
-  %active = load i64, ptr %active.slot, align 8
+  %whole.word = load i32, ptr %whole.slot, align 8
+  %whole = icmp ne i32 %whole.word, 0
 {}{}}}
 ",
             self.entry, self.group_entry, self.t.body
@@ -268,24 +269,62 @@ group:
         self.t.inst(format_args!("bitcast {lanes} {mask} to i{w}"))
     }
 
-    /// Lanes as 64 bits.
+    /// A number of lanes as 64 bits.
     fn wide_bits(&mut self, bits: &str) -> Reg {
-        if self.w == 64 {
-            return bits.to_owned();
-        }
         let w = self.w;
-        self.t.inst(format_args!("zext i{w} {bits} to i64"))
+        match w {
+            64 => bits.to_owned(),
+            128 => self.t.inst(format_args!("trunc i128 {bits} to i64")),
+            _ => self.t.inst(format_args!("zext i{w} {bits} to i64")),
+        }
     }
 
-    /// The lanes running this block, as 64 bits.
-    fn running(&mut self) -> Reg {
-        match self.mask.clone() {
-            None => (u64::MAX >> (64 - self.w)).to_string(),
+    /// Lanes as callbacks take them: two words.
+    fn words(&mut self, bits: &str) -> String {
+        let low = self.wide_bits(bits);
+        if self.w <= 64 {
+            return format!("i64 {low}, i64 0");
+        }
+        let high = self.t.inst(format_args!("lshr i128 {bits}, 64"));
+        let high = self.t.inst(format_args!("trunc i128 {high} to i64"));
+        format!("i64 {low}, i64 {high}")
+    }
+
+    /// The lanes that take part, as callbacks take them.
+    fn words_of(&mut self, mask: Option<&str>) -> String {
+        match mask {
+            None => {
+                let (low, high) = (u64::MAX >> (64 - self.w.min(64)), if self.w > 64 { u64::MAX } else { 0 });
+                format!("i64 {}, i64 {}", low as i64, high as i64)
+            }
             Some(mask) => {
-                let bits = self.bits(&mask);
-                self.wide_bits(&bits)
+                let bits = self.bits(mask);
+                self.words(&bits)
             }
         }
+    }
+
+    /// The lanes running this block, as callbacks take them.
+    fn running(&mut self) -> String {
+        let mask = self.mask.clone();
+        self.words_of(mask.as_deref())
+    }
+
+    /// Lanes from two words in memory, as many bits as the group has lanes.
+    fn load_lanes_at(&mut self, at: &str) -> Reg {
+        let w = self.w;
+        if w >= 64 {
+            return self.t.inst(format_args!("load i{w}, ptr {at}, align 8"));
+        }
+        let word = self.t.inst(format_args!("load i64, ptr {at}, align 8"));
+        self.t.inst(format_args!("trunc i64 {word} to i{w}"))
+    }
+
+    /// The lanes that the group was started with, where not all of it was.
+    fn active(&mut self) -> Reg {
+        let offset = offset_of!(Ctx, active);
+        let at = self.once("active.at", |_| format!("getelementptr i8, ptr %ctx, i64 {offset}"));
+        self.load_lanes_at(&at)
     }
 
     /// Something that is the same for the whole call, made at the start of the function.
@@ -758,6 +797,15 @@ group:
             known = Known { vector: Some(self.t.repeat(one, &scalar, self.w)), ..Known::default() };
         }
         self.define(r, known);
+    }
+}
+
+/// What makes 64 bits of the number of a lane, `%lane.w`, of as many bits as there are lanes.
+fn lane_number(w: u32) -> String {
+    match w {
+        64 => "add i64 %lane.w, 0".into(),
+        128 => "trunc i128 %lane.w to i64".into(),
+        _ => format!("zext i{w} %lane.w to i64"),
     }
 }
 

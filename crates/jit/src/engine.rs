@@ -159,7 +159,7 @@ struct Engine<'a> {
     launch: &'a Launch<'a>,
     cta: *mut Cta,
     /// Lanes of the group that have stopped somewhere.
-    parked: Cell<u64>,
+    parked: Cell<u128>,
     fault: Cell<Option<Box<KernelFault>>>,
 }
 
@@ -326,9 +326,9 @@ struct Run<'a> {
     left: i64,
     /// Lanes of each group that ran out of budget, perhaps at several blocks. They go on as they were: values that are the same
     /// in all lanes stay so only if none goes on without the others.
-    apart: Vec<u64>,
+    apart: Vec<u128>,
     /// For each block the lanes there, of the group about to go on.
-    masks: Vec<u64>,
+    masks: Vec<u128>,
 }
 
 impl Run<'_> {
@@ -346,14 +346,14 @@ impl Run<'_> {
     }
 
     /// Lanes of a group as bits.
-    fn all_lanes(&self) -> u64 {
-        u64::MAX >> (64 - self.width)
+    fn all_lanes(&self) -> u128 {
+        u128::MAX >> (128 - self.width)
     }
 
     /// Lanes of a group that are threads of the CTA.
-    fn threads_of(&self, lane0: u32) -> u64 {
+    fn threads_of(&self, lane0: u32) -> u128 {
         let there = self.engine.launch.threads().saturating_sub(lane0).min(self.width);
-        if there == 0 { 0 } else { u64::MAX >> (64 - there) }
+        if there == 0 { 0 } else { u128::MAX >> (128 - there) }
     }
 
     fn run_to_the_end(&mut self) -> Outcome {
@@ -396,17 +396,19 @@ impl Run<'_> {
     fn many(&mut self, first: u64, count: u64) -> (u64, Step) {
         let launch = self.engine.launch;
         let ctas = u32::try_from(count).unwrap_or(u32::MAX);
-        let given = self.slice();
-        (self.ctx.many, self.ctx.ctas, self.ctx.fuel, self.ctx.left) = (1, ctas, given, self.left);
+        let given = self.left;
+        (self.ctx.many, self.ctx.ctas, self.ctx.fuel) = (1, ctas, given);
+        let last = (launch.threads() - 1) / self.width * self.width;
+        self.set_active(self.threads_of(last));
         self.engine.parked.set(0);
         let frame = self.cta().frame.as_mut_ptr();
-        let active = self.threads_of(0);
+        let whole = u32::from(launch.threads() >= self.width);
         // SAFETY: as for a single group, below. The CTAs are all there, and all their groups of lanes.
-        let status = unsafe { (self.engine.kernel.entry)(self.ctx, frame, 0, Block::ENTRY.0, active) };
+        let status = unsafe { (self.engine.kernel.entry)(self.ctx, frame, 0, Block::ENTRY.0, whole) };
         self.ctx.many = 0;
         let done = u64::from(ctas - self.ctx.ctas);
-        let spent = self.left - self.ctx.left;
-        self.left = self.ctx.left;
+        let spent = given - self.ctx.fuel;
+        self.left = self.ctx.fuel;
         self.cta().index = launch.cta_index(first + done.min(count - 1));
         let over = launch.limits.spend(u64::try_from(spent).unwrap_or(0)).err();
         if status == abi::DONE {
@@ -439,12 +441,17 @@ impl Run<'_> {
             return (done, over.map_or(Step::Ran, stop));
         }
         self.apart.resize((launch.lanes() / self.width) as usize, 0);
-        let step = self.after(at, self.threads_of(at), status, given - self.ctx.fuel);
+        // What it spent is counted already.
+        let step = self.after(at, self.threads_of(at), status, 0);
         (done, step)
     }
 
+    fn set_active(&mut self, lanes: u128) {
+        self.ctx.active = [lanes as u64, (lanes >> 64) as u64];
+    }
+
     /// Lanes of a group have come to barrier 0 at the end of `from`, or have exited.
-    fn ended(&self, lane0: u32, lanes: u64, from: u32) {
+    fn ended(&self, lane0: u32, lanes: u128, from: u32) {
         if from == abi::EXITED {
             let cta = self.cta();
             each_warp(lane0, lanes, |warp, lanes| cta.exit(warp, lanes));
@@ -469,7 +476,7 @@ impl Run<'_> {
     }
 
     /// Lanes of a whole group wait at barrier 0, at the end of `from`, for all threads.
-    fn arrive(&self, lane0: u32, lanes: u64, from: Block) {
+    fn arrive(&self, lane0: u32, lanes: u128, from: Block) {
         let cta = self.cta();
         if let Term::Barrier { kind, next, .. } = &self.engine.launch.program.func().block(from).term {
             self.fill_in(lane0, next.block);
@@ -483,14 +490,16 @@ impl Run<'_> {
     /// Runs the lanes of a group that can go on, once.
     fn group(&mut self, lane0: u32) -> Step {
         let cta = self.cta();
-        let warp = (lane0 / WARP) as usize;
-        let ready = |warp: usize| cta.warps().get(warp).map_or(0, |w| u64::from(w.ready));
-        let both = ready(warp) | ready(warp + 1) << 32;
-        let ready = both >> (lane0 % WARP) & self.all_lanes();
+        let mut ready = 0;
+        let warps = (lane0 / WARP) as usize..(lane0 + self.width).div_ceil(WARP) as usize;
+        for (n, warp) in cta.warps()[warps].iter().enumerate() {
+            ready |= u128::from(warp.ready) << (WARP as usize * n);
+        }
+        ready = ready >> (lane0 % WARP) & self.all_lanes();
         if ready == 0 {
             return Step::Idle;
         }
-        let mut pcs = [0; 64];
+        let mut pcs = [0; abi::MOST_LANES];
         let here = &cta.pc[lane0 as usize..(lane0 + self.width) as usize];
         pcs[..here.len()].copy_from_slice(here);
         let pc = |lane: u32| pcs[lane as usize];
@@ -509,18 +518,20 @@ impl Run<'_> {
         }
         let given = self.slice();
         self.ctx.fuel = given;
-        self.ctx.masks = self.masks.as_ptr();
+        self.ctx.masks = self.masks.as_ptr().cast();
         self.engine.parked.set(0);
+        self.set_active(ready);
+        let whole = u32::from(ready == self.all_lanes());
         let frame = self.cta().frame.as_mut_ptr();
         // SAFETY: the code was made for this program by `emit`, which checks every address it does not take from the context;
         // the context describes this launch and CTA and outlives the call; the frame has room for all lanes of the plan's frame
         // (checked in `JitKernel::run`); `block` is one that the code starts at.
-        let status = unsafe { (self.engine.kernel.entry)(self.ctx, frame, lane0, block, ready) };
+        let status = unsafe { (self.engine.kernel.entry)(self.ctx, frame, lane0, block, whole) };
         self.after(lane0, ready, status, given - self.ctx.fuel)
     }
 
     /// What follows from the status that a group came back with.
-    fn after(&mut self, lane0: u32, active: u64, status: u32, spent: i64) -> Step {
+    fn after(&mut self, lane0: u32, active: u128, status: u32, spent: i64) -> Step {
         let launch = self.engine.launch;
         let cta = self.cta();
         let fault = self.engine.fault.take();
@@ -550,15 +561,13 @@ impl Run<'_> {
 }
 
 /// Calls `f` with each warp that has lanes among these of a group, and which of its lanes they are.
-fn each_warp(lane0: u32, lanes: u64, mut f: impl FnMut(usize, u32)) {
-    let (warp, shift) = ((lane0 / WARP) as usize, lane0 % WARP);
-    // A group lies in one warp, or begins with one.
-    let (low, high) = ((lanes << shift) as u32, (lanes >> 32) as u32);
-    if low != 0 {
-        f(warp, low);
-    }
-    if shift == 0 && high != 0 {
-        f(warp + 1, high);
+fn each_warp(lane0: u32, lanes: u128, mut f: impl FnMut(usize, u32)) {
+    let (mut warp, mut left) = ((lane0 / WARP) as usize, lanes << (lane0 % WARP));
+    while left != 0 {
+        if left as u32 != 0 {
+            f(warp, left as u32);
+        }
+        (warp, left) = (warp + 1, left >> WARP);
     }
 }
 
@@ -590,7 +599,7 @@ fn context(launch: &Launch<'_>, cta: *mut Cta, tids: &Tids) -> Ctx {
         grid_id: launch.grid_id,
         globals_base: launch.globals_base,
         fuel: 0,
-        left: 0,
+        active: [0; 2],
         many: 0,
         threads: launch.threads(),
         ctas: 1,
@@ -624,7 +633,8 @@ unsafe extern "sysv64" fn memory(
     ctx: *mut Ctx,
     site: u32,
     lane0: u32,
-    mask: u64,
+    low: u64,
+    high: u64,
     addresses: *const u64,
     data: *mut u8,
     compare: *const u8,
@@ -634,7 +644,7 @@ unsafe extern "sysv64" fn memory(
     let func = engine.launch.program.func();
     let inst = engine.kernel.sites.get(site as usize).and_then(|(b, i)| func.block(*b).insts.get(*i));
     let Some(inst) = inst else { return 1 };
-    let lanes = Lanes { first: lane0, mask, addresses, data, compare };
+    let lanes = Lanes { first: lane0, mask: abi::lanes(low, high), addresses, data, compare };
     // SAFETY: the code has put the addresses and data of the instruction's type of all lanes of the group there.
     match unsafe { slow::memory_op(engine.launch, cta, inst, &lanes) } {
         Ok(()) => 0,
@@ -645,7 +655,16 @@ unsafe extern "sysv64" fn memory(
     }
 }
 
-unsafe extern "sysv64" fn barrier(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64, id: u32, count: u32) {
+unsafe extern "sysv64" fn barrier(
+    ctx: *mut Ctx,
+    block: u32,
+    lane0: u32,
+    low: u64,
+    high: u64,
+    id: u32,
+    count: u32,
+) {
+    let mask = abi::lanes(low, high);
     // SAFETY: called by compiled code only.
     let (engine, cta) = unsafe { engine(ctx) };
     let data = engine.launch.program.func().block(Block(block));
@@ -662,7 +681,8 @@ unsafe extern "sysv64" fn barrier(ctx: *mut Ctx, block: u32, lane0: u32, mask: u
     });
 }
 
-unsafe extern "sysv64" fn warp_sync(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64, named: u32) {
+unsafe extern "sysv64" fn warp_sync(ctx: *mut Ctx, block: u32, lane0: u32, low: u64, high: u64, named: u32) {
+    let mask = abi::lanes(low, high);
     // SAFETY: called by compiled code only.
     let (engine, cta) = unsafe { engine(ctx) };
     let Term::WarpSync { next, .. } = &engine.launch.program.func().block(Block(block)).term else { return };
@@ -672,7 +692,8 @@ unsafe extern "sysv64" fn warp_sync(ctx: *mut Ctx, block: u32, lane0: u32, mask:
     });
 }
 
-unsafe extern "sysv64" fn park(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64) {
+unsafe extern "sysv64" fn park(ctx: *mut Ctx, block: u32, lane0: u32, low: u64, high: u64) {
+    let mask = abi::lanes(low, high);
     // SAFETY: called by compiled code only.
     let (engine, cta) = unsafe { engine(ctx) };
     engine.parked.set(engine.parked.get() | mask);
@@ -685,7 +706,8 @@ unsafe extern "sysv64" fn next_cta(ctx: *mut Ctx) {
     cta.clear_memory(engine.launch);
 }
 
-unsafe extern "sysv64" fn trap(ctx: *mut Ctx, block: u32, lane0: u32, mask: u64) {
+unsafe extern "sysv64" fn trap(ctx: *mut Ctx, block: u32, lane0: u32, low: u64, high: u64) {
+    let mask = abi::lanes(low, high);
     // SAFETY: called by compiled code only.
     let (engine, cta) = unsafe { engine(ctx) };
     let func = engine.launch.program.func();

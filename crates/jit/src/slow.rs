@@ -9,7 +9,7 @@ use hostwarp_memory::{Access, AtomicInt, AtomicOp as MemoryOp, FaultKind, Scalar
 /// The lanes of a group that take part in an op: which, where they are, and their data one after another.
 pub(crate) struct Lanes {
     pub(crate) first: u32,
-    pub(crate) mask: u64,
+    pub(crate) mask: u128,
     pub(crate) addresses: *const u64,
     pub(crate) data: *mut u8,
     pub(crate) compare: *const u8,

@@ -381,7 +381,7 @@ fn check(seed: u64, warp_ops: bool) {
     let (grid, block) = ([2, 1, 1], [THREADS, 1, 1]);
     let reference = program(&func, block, 32);
     let expected = output(&mut Launch::new(&reference, &device, grid, block), interpret, "interpreted");
-    for width in if warp_ops { &[32][..] } else { &[8, 16, 32][..] } {
+    for width in if warp_ops { &[32][..] } else { &[8, 16, 32, 64, 128][..] } {
         let program = program(&func, block, *width);
         let kernel = compile(&program, llvm, &target);
         let mut launch = Launch::new(&program, &device, grid, block);

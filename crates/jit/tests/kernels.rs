@@ -124,7 +124,7 @@ fn params(values: &[u64]) -> Vec<u8> {
 fn settings(widths: &[u32]) -> Vec<(Llvm, Target, u32)> {
     let (Some(best), Some(host)) = (llvm(), Target::host()) else { return vec![] };
     let mut all: Vec<(Llvm, Target, u32)> = widths.iter().map(|w| (best, host.clone(), *w)).collect();
-    let widest = widths.iter().copied().max().unwrap_or(32);
+    let widest = widths.iter().copied().max().unwrap_or(32).min(32);
     all.extend(targets().into_iter().map(|t| (best, t, widest)));
     all.extend(llvms().into_iter().map(|l| (l, host.clone(), widest)));
     all.dedup_by(|a, b| a.0.path() == b.0.path() && a.1 == b.1 && a.2 == b.2);
@@ -171,7 +171,7 @@ fn everywhere(
     }
 }
 
-const WIDTHS: &[u32] = &[8, 16, 32];
+const WIDTHS: &[u32] = &[8, 16, 32, 64, 128];
 const WARP: &[u32] = &[32];
 
 #[test]

@@ -49,7 +49,7 @@ pub struct Run {
     /// What runs it; all give the same bits.
     #[arg(long, default_value = "auto")]
     engine: EngineArg,
-    /// Lanes in one vector of the jit: 8, 16, 32 or 64.
+    /// Lanes in one vector of the jit: 8, 16, 32, 64 or 128.
     #[arg(long, value_name = "LANES")]
     width: Option<u32>,
     /// Whose bits: the manual's or an H200's.

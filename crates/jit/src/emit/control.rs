@@ -35,11 +35,7 @@ impl Emitter<'_> {
         let _ = writeln!(self.entry, "  %data = alloca [{} x i8], align 64", w * 64);
         let _ = writeln!(self.entry, "  %compare = alloca [{} x i8], align 64", w * 8);
         // Written at the end, so not fields like others.
-        let given = [
-            ("fuel", "i64", offset_of!(Ctx, fuel)),
-            ("left", "i64", offset_of!(Ctx, left)),
-            ("ctas", "i32", offset_of!(Ctx, ctas)),
-        ];
+        let given = [("fuel", "i64", offset_of!(Ctx, fuel)), ("ctas", "i32", offset_of!(Ctx, ctas))];
         for (name, ty, offset) in given {
             let _ = writeln!(
                 self.entry,
@@ -49,16 +45,15 @@ impl Emitter<'_> {
         let slots = [
             ("lane0.slot", "i32", "%lane0.first"),
             ("resume.slot", "i32", "%resume.first"),
-            ("active.slot", "i64", "%active.first"),
+            ("whole.slot", "i32", "%whole.first"),
             ("round.from", "i32", "-1"),
             ("end.from", "i32", "-1"),
             ("end.to", "i32", "0"),
-            ("left", "i64", "%left.given"),
+            ("fuel", "i64", "%fuel.given"),
             ("ctas", "i32", "%ctas.given"),
             ("status", "i32", "0"),
             // Set anew for every group, below.
             ("parked", "i32", "0"),
-            ("fuel", "i64", "0"),
             ("patience", "i32", "0"),
         ];
         for (name, ty, first) in slots {
@@ -70,20 +65,22 @@ impl Emitter<'_> {
         let _ = write!(
             self.group_entry,
             "  store i32 {done}, ptr %parked, align 8
-  store i64 %fuel.given, ptr %fuel, align 8
   store i32 {PATIENCE}, ptr %patience, align 8
 ",
             done = abi::DONE,
         );
-        let cut =
-            if w == 64 { "add i64 %active, 0".to_owned() } else { format!("trunc i64 %active to i{w}") };
-        let _ = writeln!(self.group_entry, "  %active.bits = {cut}");
-        let _ = writeln!(self.group_entry, "  %active.lanes = bitcast i{w} %active.bits to {lanes}");
-        let _ = writeln!(self.group_entry, "  %whole = icmp eq i{w} %active.bits, -1");
         if self.has_warp_sync {
             let _ = writeln!(self.entry, "  %exited = alloca i{w}, align 8");
-            let _ = writeln!(self.group_entry, "  %absent = xor i{w} %active.bits, -1");
-            let _ = writeln!(self.group_entry, "  store i{w} %absent, ptr %exited, align 8");
+            let at = offset_of!(Ctx, active);
+            let _ = write!(
+                self.group_entry,
+                "  %there.at = getelementptr i8, ptr %ctx, i64 {at}
+  %there = load i{w}, ptr %there.at, align 8
+  %missing = xor i{w} %there, -1
+  %absent = select i1 %whole, i{w} 0, i{w} %missing
+  store i{w} %absent, ptr %exited, align 8
+"
+            );
         }
 
         let starts: Vec<Block> =
@@ -236,7 +233,11 @@ impl Emitter<'_> {
 ",
             );
         }
-        let cost = self.func.inst_count();
+        let per_group = self.func.inst_count();
+        let groups = self.once("groups.more", |_| format!("add i32 {threads}, {}", w - 1));
+        let groups = self.once("groups.32", |_| format!("lshr i32 {groups}, {}", w.trailing_zeros()));
+        let groups = self.once("groups", |_| format!("zext i32 {groups} to i64"));
+        let cost = self.once("round.cost", |_| format!("mul i64 {groups}, {per_group}"));
         let out =
             |name: &str, offset: usize| format!("  %out.{name} = getelementptr i8, ptr %ctx, i64 {offset}\n");
         let outs = out("lane0", offset_of!(Ctx, lane0))
@@ -246,12 +247,6 @@ impl Emitter<'_> {
         let _ = write!(
             self.t.body,
             "group.end:
-  %ge.fuel = load i64, ptr %fuel, align 8
-  %ge.spent = sub i64 %fuel.given, %ge.fuel
-  %ge.all = add i64 %ge.spent, {cost}
-  %ge.old = load i64, ptr %left, align 8
-  %ge.left = sub i64 %ge.old, %ge.all
-  store i64 %ge.left, ptr %left, align 8
   %ge.from = load i32, ptr %end.from, align 8
   %ge.exited = icmp eq i32 %ge.from, {exited}
   %ge.one = icmp eq i32 {many}, 0
@@ -266,28 +261,33 @@ group.many:
   %gm.from = select i1 %gm.first, i32 %ge.from, i32 %gm.others
   store i32 %gm.from, ptr %round.from, align 8
   %gm.same = icmp eq i32 %gm.from, %ge.from
-  %gm.enough = icmp sgt i64 %ge.left, 0
-  %gm.why = select i1 %gm.same, i32 {yielded}, i32 {mixed}
-  store i32 %gm.why, ptr %status, align 8
-  %gm.on = and i1 %gm.same, %gm.enough
-  br i1 %gm.on, label %group.next, label %leave, !prof !0
+  store i32 {mixed}, ptr %status, align 8
+  br i1 %gm.same, label %group.next, label %leave, !prof !0
 group.next:
   %gn.lane0 = add i32 %lane0, {w}
-  %gn.rest = sub i32 {threads}, %gn.lane0
   %gn.more = icmp ugt i32 {threads}, %gn.lane0
-  %gn.again = select i1 %gn.more, i32 %gn.rest, i32 {threads}
-  %gn.few = icmp ult i32 %gn.again, {w}
-  %gn.n = zext i32 %gn.again to i64
-  %gn.bit = shl i64 1, %gn.n
-  %gn.part = sub i64 %gn.bit, 1
-  %gn.active = select i1 %gn.few, i64 %gn.part, i64 {whole}
-  store i64 %gn.active, ptr %active.slot, align 8
-  %gn.to = select i1 %gn.more, i32 %gn.lane0, i32 0
-  store i32 %gn.to, ptr %lane0.slot, align 8
-  br i1 %gn.more, label %group, label %round.end
+  br i1 %gn.more, label %group.again, label %round.end
+group.again:
+  %ga.end = add i32 %gn.lane0, {w}
+  %ga.whole = icmp ule i32 %ga.end, {threads}
+  %ga.word = zext i1 %ga.whole to i32
+  store i32 %ga.word, ptr %whole.slot, align 8
+  store i32 %gn.lane0, ptr %lane0.slot, align 8
+  br label %group
 round.end:
-  %re.to = load i32, ptr %end.to, align 8
-  store i32 %re.to, ptr %resume.slot, align 8
+  %re.old = load i64, ptr %fuel, align 8
+  %re.fuel = sub i64 %re.old, {cost}
+  store i64 %re.fuel, ptr %fuel, align 8
+  store i32 {yielded}, ptr %status, align 8
+  %re.enough = icmp sgt i64 %re.fuel, 0
+  br i1 %re.enough, label %round.next, label %leave, !prof !0
+round.next:
+  %rn.to = load i32, ptr %end.to, align 8
+  store i32 %rn.to, ptr %resume.slot, align 8
+  store i32 0, ptr %lane0.slot, align 8
+  %rn.whole = icmp ule i32 {w}, {threads}
+  %rn.word = zext i1 %rn.whole to i32
+  store i32 %rn.word, ptr %whole.slot, align 8
   br i1 %ge.exited, label %cta.end, label %group
 cta.end:
   %ce.old = load i32, ptr %ctas, align 8
@@ -301,8 +301,6 @@ cta.next:
 leave:
 {outs}  %l.fuel = load i64, ptr %fuel, align 8
   store i64 %l.fuel, ptr %out.fuel, align 8
-  %l.left = load i64, ptr %left, align 8
-  store i64 %l.left, ptr %out.left, align 8
   %l.ctas = load i32, ptr %ctas, align 8
   store i32 %l.ctas, ptr %out.ctas, align 4
   store i32 %lane0, ptr %out.lane0, align 4
@@ -319,7 +317,6 @@ leave:
             at_barrier = abi::AT_BARRIER,
             yielded = abi::YIELD,
             mixed = abi::MIXED,
-            whole = (u64::MAX >> (64 - w)) as i64,
         );
     }
 
@@ -343,15 +340,19 @@ leave:
         self.t.label(&format!("r{}", b.0));
         let needed = self.plan.live_in[b.index()].clone();
         if !needed.is_empty() {
-            let first = self.count_zeros("cttz", "%active.bits");
+            // Whole groups come here only from the engine, which says so in both ways.
+            let active = self.active();
+            let first = self.count_zeros("cttz", &active);
             for v in needed {
-                self.load_from_frame(v, "%active.bits", &first);
+                self.load_from_frame(v, &active, &first);
             }
         }
         self.t.branch("%whole", &format!("u{}", b.0), &format!("rm{}", b.0));
         self.t.label(&format!("rm{}", b.0));
-        let lanes = self.lanes();
-        self.t.line(format_args!("store {lanes} %active.lanes, ptr %mask{}, align 8", b.0));
+        let (lanes, w) = (self.lanes(), self.w);
+        let active = self.active();
+        let active = self.t.inst(format_args!("bitcast i{w} {active} to {lanes}"));
+        self.t.line(format_args!("store {lanes} {active}, ptr %mask{}, align 8", b.0));
         self.t.jump(&format!("m{}", b.0));
     }
 
@@ -364,9 +365,8 @@ leave:
         let table = self.t.inst(format_args!("load ptr, ptr {table}, align 8"));
         let mut needed: BTreeMap<Value, String> = BTreeMap::new();
         for b in &self.plan.order {
-            let at = self.t.inst(format_args!("getelementptr i64, ptr {table}, i64 {}", b.0));
-            let bits = self.t.inst(format_args!("load i64, ptr {at}, align 8"));
-            let bits = if w == 64 { bits } else { self.t.inst(format_args!("trunc i64 {bits} to i{w}")) };
+            let at = self.t.inst(format_args!("getelementptr i8, ptr {table}, i64 {}", 16 * b.0));
+            let bits = self.load_lanes_at(&at);
             let mask = self.t.inst(format_args!("bitcast i{w} {bits} to {lanes}"));
             self.t.line(format_args!("store {lanes} {mask}, ptr %mask{}, align 8", b.0));
             for v in &self.plan.live_in[b.index()] {
@@ -909,8 +909,8 @@ leave:
             let (some, next) = (self.t.fresh_label("waiting"), self.t.fresh_label("next"));
             self.t.branch(&any, &some, &next);
             self.t.label(&some);
-            let bits = self.wide_bits(&bits);
-            self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, i64 {bits})", b.0));
+            let lanes = self.words(&bits);
+            self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, {lanes})", b.0));
             self.t.jump(&next);
             self.t.label(&next);
         }
@@ -929,13 +929,13 @@ leave:
     fn park(&mut self, b: Block) {
         let park = self.callback("park", offset_of!(Callbacks, park));
         let lanes = self.running();
-        self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, i64 {lanes})", b.0));
+        self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, {lanes})", b.0));
     }
 
     fn trap(&mut self, b: Block) {
         let trap = self.callback("trap", offset_of!(Callbacks, trap));
         let lanes = self.running();
-        self.t.line(format_args!("call void {trap}(ptr %ctx, i32 {}, i32 %lane0, i64 {lanes})", b.0));
+        self.t.line(format_args!("call void {trap}(ptr %ctx, i32 {}, i32 %lane0, {lanes})", b.0));
         self.t.jump("fault");
     }
 
@@ -947,7 +947,7 @@ leave:
         let count = count.map_or_else(|| "-1".to_owned(), |count| self.scalar(count));
         let lanes = self.running();
         self.t.line(format_args!(
-            "call void {barrier}(ptr %ctx, i32 {}, i32 %lane0, i64 {lanes}, i32 {id}, i32 {count})",
+            "call void {barrier}(ptr %ctx, i32 {}, i32 %lane0, {lanes}, i32 {id}, i32 {count})",
             b.0
         ));
     }
@@ -971,7 +971,7 @@ leave:
             let callback = e.callback("warp_sync", offset_of!(Callbacks, warp_sync));
             let lanes = e.running();
             e.t.line(format_args!(
-                "call void {callback}(ptr %ctx, i32 {}, i32 %lane0, i64 {lanes}, i32 {named})",
+                "call void {callback}(ptr %ctx, i32 {}, i32 %lane0, {lanes}, i32 {named})",
                 b.0
             ));
             e.t.line(format_args!("store i32 {}, ptr %parked, align 8", abi::PARKED));

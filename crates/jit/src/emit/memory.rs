@@ -334,18 +334,12 @@ impl Emitter<'_> {
         let w = self.w;
         let addresses = self.wide_addresses(access.address);
         self.t.line(format_args!("store <{w} x i64> {addresses}, ptr %addresses, align 64"));
-        let lanes = match mask {
-            None => (u64::MAX >> (64 - w)).to_string(),
-            Some(mask) => {
-                let bits = self.bits(mask);
-                self.wide_bits(&bits)
-            }
-        };
+        let lanes = self.words_of(mask);
         let site = self.sites.len();
         self.sites.push((self.block, access.index));
         let callback = self.callback("memory", offset_of!(Callbacks, memory));
         let failed = self.t.inst(format_args!(
-            "call i32 {callback}(ptr %ctx, i32 {site}, i32 %lane0, i64 {lanes}, ptr %addresses, ptr %data, ptr %compare)"
+            "call i32 {callback}(ptr %ctx, i32 {site}, i32 %lane0, {lanes}, ptr %addresses, ptr %data, ptr %compare)"
         ));
         let fine = self.t.inst(format_args!("icmp eq i32 {failed}, 0"));
         let on = self.t.fresh_label("answered");
@@ -884,7 +878,7 @@ impl Emitter<'_> {
         let (w, one, wide) = (self.w, part.times(1), Shape::new(Elem::I64, self.w));
         self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
         self.helpers.entry(name.clone()).or_insert_with(|| {
-            let extend = if w == 64 { "add i64 %lane.w, 0".into() } else { format!("zext i{w} %lane.w to i64") };
+            let extend = super::lane_number(w);
             format!(
                 "define internal void {name}(ptr %base, {wide} %offsets, {part} %values, i{w} %bits) noinline nounwind {{
 entry:
