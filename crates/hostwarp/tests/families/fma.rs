@@ -33,42 +33,110 @@ fn fma_forms() {
 
 #[test]
 fn every_half_precision_value() {
-    half_precision(2);
+    let mut check = Check::new(ENGINES);
+    let mut random = Random(3);
+    for forms in half_precision() {
+        // All forms with one partner each, and the plain one with all pairs of a few.
+        let partners = edges(element(forms[0].ty));
+        for every in 0..3 {
+            let columns = every_value(forms[0].ty, every, 1, |_, _| random.of(&partners));
+            check.batch(&Batch { forms: &forms, columns });
+        }
+        let plain: Vec<Form> = forms.into_iter().filter(|f| f.text.matches('.').count() == 2).collect();
+        assert_eq!(plain.len(), 1);
+        all_pairs(&mut check, &plain, 3);
+    }
+    check.finish();
 }
 
 #[test]
 #[ignore = "minutes"]
-fn every_half_precision_value_with_many_partners() {
-    half_precision(200);
-}
-
-/// Every value of each operand, `rounds` times with other partners. Of the packed forms each half takes every value.
-fn half_precision(rounds: usize) {
-    const VALUES: usize = 1 << 16;
+fn every_half_precision_value_with_every_pair_of_edges() {
     let mut check = Check::new(ENGINES);
-    let mut random = Random(3);
-    for forms in by_type().values().filter(|forms| forms[0].ty.elem().bits() == 16) {
-        let ty = forms[0].ty;
-        let packed = ty.bits() == 32;
-        let partners = edges(if ty.text().starts_with(".bf16") { "bf16" } else { "f16" });
-        for _ in 0..rounds {
-            for every in 0..3 {
-                let columns = [0, 1, 2].map(|operand| {
-                    let value = |lane: usize| {
-                        let upper = random.of(&partners) << 16;
-                        let (lower, upper) = match operand == every {
-                            true => (lane as u64, (lane as u64).wrapping_mul(0x9e35_0000)),
-                            false => (random.of(&partners), upper),
-                        };
-                        if packed { upper & 0xffff_0000 | lower } else { lower }
-                    };
-                    (0..VALUES).map(value).collect()
-                });
-                check.batch(&Batch { forms, columns });
-            }
-        }
+    for forms in half_precision() {
+        all_pairs(&mut check, &forms, 12);
     }
     check.finish();
+}
+
+/// The forms of f16, f16x2, bf16 and bf16x2.
+fn half_precision() -> impl Iterator<Item = Vec<Form>> {
+    by_type().into_values().filter(|forms| forms[0].ty.elem().bits() == 16)
+}
+
+/// Every value of each operand, with every pair that the first `count` edges give for the two others. Of the packed forms each half
+/// takes every value with every pair.
+fn all_pairs(check: &mut Check, forms: &[Form], count: usize) {
+    let ty = forms[0].ty;
+    let edges = &few_edges(element(ty))[..count];
+    for every in 0..3 {
+        for first in 0..count {
+            // The one partner stays, or in the upper half goes one further; the other takes its turn with all values.
+            let partner = |turn: usize, place: usize| match place {
+                0 => edges[first],
+                1 => edges[turn],
+                2 => edges[(first + 1) % count],
+                _ => edges[(turn + 1) % count],
+            };
+            check.batch(&Batch { forms, columns: every_value(ty, every, count, partner) });
+        }
+    }
+}
+
+/// Columns in which operand `every` takes all values, `turns` times. `partner` gives the two others, by turn and place: 0 and 1 for the
+/// lower half, 2 and 3 for the upper half of a packed operand.
+fn every_value(
+    ty: Ty,
+    every: usize,
+    turns: usize,
+    mut partner: impl FnMut(usize, usize) -> u64,
+) -> [Vec<u64>; 3] {
+    const VALUES: usize = 1 << 16;
+    let packed = ty.bits() == 32;
+    let mut place = 0;
+    [0, 1, 2].map(|operand| {
+        let mine = place;
+        place += usize::from(operand != every);
+        let value = |lane: usize| {
+            let (value, turn) = (lane % VALUES, lane / VALUES);
+            let (lower, upper) = match operand == every {
+                // The upper half takes the values in another order.
+                true => (value as u64, value as u64 * 0x9e35 % VALUES as u64),
+                false => (partner(turn, mine), if packed { partner(turn, mine + 2) } else { 0 }),
+            };
+            if packed { upper << 16 | lower } else { lower }
+        };
+        (0..turns * VALUES).map(value).collect()
+    })
+}
+
+/// The name of the element type, `f16` or `bf16`.
+fn element(ty: Ty) -> &'static str {
+    if ty.text().starts_with(".bf16") { "bf16" } else { "f16" }
+}
+
+/// The values at which fma in half precision changes its ways, the most telling first.
+fn few_edges(name: &str) -> [u64; 12] {
+    let (fraction_bits, exponent_bits) = if name == "f16" { (10, 5) } else { (7, 8) };
+    let sign = 0x8000;
+    let one = ((1u64 << (exponent_bits - 1)) - 1) << fraction_bits;
+    let infinity = ((1u64 << exponent_bits) - 1) << fraction_bits;
+    let (least_normal, least) = (1u64 << fraction_bits, 1u64);
+    let out_of_bounds = 0x7ff7;
+    [
+        one + 1,
+        least,
+        sign | (infinity - 1),
+        sign | (one - 1),
+        least_normal,
+        sign | (least_normal - 1),
+        0,
+        one,
+        infinity,
+        infinity | 1,
+        out_of_bounds,
+        sign,
+    ]
 }
 
 /// Edge values, numbers near one, anything, and sums that cancel.
