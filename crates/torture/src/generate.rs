@@ -101,7 +101,7 @@ pub fn generate(seed: u64) -> Kernel {
         atomics: r.percent(35),
         long: *r.pick(&LONG),
     };
-    let exits = r.percent(15);
+    let exits = r.percent(22);
     let (mut block, mut grid) = (*r.pick(BLOCKS), *r.pick(GRIDS));
     if traits.long > 0 {
         (block, grid) = (*r.pick(&[[32, 1, 1], [40, 1, 1], [8, 4, 1]]), *r.pick(&[[1, 1, 1], [2, 1, 1]]));
@@ -112,7 +112,7 @@ pub fn generate(seed: u64) -> Kernel {
     }
     let kernel = Kernel { seed, shape, init: vec![], body: vec![], shared_cells: 0, results: vec![] };
     let mut g = Generator { r: &mut r, traits, kernel, cells: Cells::default(), next: 1, left: 0 };
-    g.left = 2 + g.r.below(11);
+    g.left = 1 + g.r.below(7);
     g.everything();
     g.kernel.shared_cells = g.cells.shared_count();
     g.kernel
@@ -153,7 +153,9 @@ impl Generator<'_> {
         }
         // The body first: only what it reads needs a value. What the kernel is to have in it comes for certain, and more by chance.
         let t = &self.traits;
+        let exit = self.kernel.shape.exits && self.kernel.shape.limit.is_none();
         let wanted = [
+            (exit, Kind::Exit),
             (t.loops, Kind::Loop),
             (t.barriers, Kind::Barrier),
             (t.warp, Kind::Warp),
@@ -261,7 +263,7 @@ impl Generator<'_> {
 
     /// Some statements.
     fn block(&mut self, place: &Place) -> Vec<Stmt> {
-        let most = [8, 5, 4, 3][place.depth.min(3)];
+        let most = [6, 4, 3, 2][place.depth.min(3)];
         let n = 1 + self.r.below(most);
         let mut place = place.clone();
         let mut out = vec![];
@@ -286,7 +288,7 @@ impl Generator<'_> {
             if t.loops && place.depth < 3 { 9 } else { 0 },
             if t.warp { 12 } else { 0 },
             if t.barriers && together { 14 } else { 0 },
-            if place.loops.is_empty() { 0 } else { 4 },
+            if place.loops.is_empty() { 0 } else { 9 },
             if self.kernel.shape.exits && (place.depth == 0 || !t.warp && !t.barriers) { 4 } else { 0 },
             1,
         ];

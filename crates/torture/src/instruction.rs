@@ -83,9 +83,9 @@ fn family_of(opcode: &str, section: &str, parsed: &Parsed) -> Option<Family> {
 /// How many registers there are of each bank instructions work on.
 pub fn count(bank: Bank) -> u8 {
     match bank {
-        Bank::R => 8,
-        Bank::H | Bank::P | Bank::F | Bank::L => 4,
-        Bank::D => 3,
+        Bank::R => 6,
+        Bank::P | Bank::L => 3,
+        Bank::Q => 1,
         _ => 2,
     }
 }
