@@ -12,7 +12,7 @@ use std::time::Duration;
 const FUEL: u64 = 300_000_000;
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Lanes in one vector that the jit can be told to use.
-pub const WIDTHS: [u32; 4] = [8, 16, 32, 64];
+pub const WIDTHS: [u32; 5] = [8, 16, 32, 64, 128];
 
 /// A kernel as text with all it takes to run it: what a file of past failures holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

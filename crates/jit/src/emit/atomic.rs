@@ -90,7 +90,6 @@ impl Emitter<'_> {
         self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
         let extend = super::lane_number(w);
         let expected = if op == AtomicOp::Cas { format!(", {all} %expecteds") } else { String::new() };
-        let extend = if w == 64 { "add i64 %lane.w, 0".into() } else { format!("zext i{w} %lane.w to i64") };
         self.helpers.entry(name.clone()).or_insert_with(|| {
             let mut text = format!(
                 "define internal {all} {name}(ptr %base, {wide} %offsets, i{w} %bits, {all} %values{expected}) noinline nounwind {{
