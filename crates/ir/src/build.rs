@@ -11,6 +11,9 @@ use smallvec::SmallVec;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Var(pub u32);
 
+/// Of a chain of blocks that leave a variable alone, every so many-th remembers what it holds.
+const NOTED: usize = 8;
+
 /// Builds a [`Function`] block by block.
 pub struct Builder {
     func: Function,
@@ -352,7 +355,8 @@ impl Builder {
                 _ => break self.define_at_top(at, var),
             }
         };
-        for b in chain {
+        // A long way is not to be gone again; noting a short one at every step would cost more than going it.
+        for b in chain.into_iter().skip(NOTED - 1).step_by(NOTED) {
             self.defs.insert((b, var), v);
         }
         v
