@@ -42,10 +42,15 @@ pub(crate) trait RunCtas: Sync {
 /// The reference engine.
 pub(crate) struct Interp;
 
+impl Interp {
+    /// The most of a first turn: a CTA that only spins would take the better part of a second for one that suits compiled code.
+    const FIRST_TURN: u64 = 1 << 18;
+}
+
 impl RunCtas for Interp {
     fn start(&self, launch: &Launch<'_>, cta: &mut Cta, first: u64, _: u64, budget: u64) -> (u64, Outcome) {
         cta.reset(launch, launch.cta_index(first));
-        let outcome = hostwarp_interp::run(launch, cta, budget);
+        let outcome = hostwarp_interp::run(launch, cta, budget.min(Self::FIRST_TURN));
         (u64::from(outcome == Outcome::Done), outcome)
     }
 
