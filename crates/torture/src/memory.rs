@@ -209,7 +209,9 @@ pub fn atomic(m: &mut Maker<'_>, k: &Shape, cells: &mut Cells) -> Option<Vec<Ins
     let orderless = exact
         || !ty.is_float()
             && matches!(op, ".add" | ".and" | ".or" | ".xor" | ".min" | ".max" | ".inc" | ".dec");
-    if !orderless || m.r.percent(40) {
+    // Few threads would take long to clear many cells.
+    let room = !in_shared || k.threads() >= 32;
+    if !orderless || !room || m.r.percent(40) {
         let region = if in_shared { Region::Slot } else { Region::Own };
         let (mut lines, at) = address(m, k, region, bytes, space.is_none())?;
         lines.push((0..4).find_map(|_| m.with_mods(form, &mods, Some(&at)))?);

@@ -54,6 +54,10 @@ pub fn reduce(kernel: &Kernel, mut fails: impl FnMut(&Kernel) -> bool) -> (Kerne
                 attempt(&mut best, k);
             }
         }
+        if best.shared_cells > 0 && !best.instructions().iter().any(|i| i.to_string().contains("cells")) {
+            let k = Kernel { shared_cells: 0, ..best.clone() };
+            attempt(&mut best, k);
+        }
         shrink_launch(&mut best, &mut attempt);
         simplify_operands(&mut best, &mut attempt);
         if best == before {

@@ -880,6 +880,8 @@ leave:
     /// The budget is used up at a header, with lanes waiting there and further on.
     fn suspend_masked(&mut self, header: Block) {
         self.begin(header, None);
+        // Lanes wait in other blocks too, so nothing is made again from what the header's instructions would take.
+        self.block = Block(u32::MAX);
         self.t.label(&format!("sm{}", header.0));
         let first = self.plan.position[header.index()] as usize;
         let ahead: Vec<Block> = self.plan.order[first..].to_vec();
