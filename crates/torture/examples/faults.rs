@@ -29,7 +29,7 @@ const FAULTS: &[Fault] = &[
     Fault { what: "what differs between lanes by a branch counts as uniform behind it", file: "plan/src/shape.rs", from: "if self.join[at] && self.mixed[param.index()] {", to: "if false && self.join[at] && self.mixed[param.index()] {" },
     Fault { what: "atomic minimum of signed words is unsigned", file: "jit/src/emit/atomic.rs", from: "AtomicOp::MinS => \"min\"", to: "AtomicOp::MinS => \"umin\"" },
     Fault { what: "atomic decrement in shared memory does not start again", file: "jit/src/emit/atomic.rs", from: "\"or\", one.with(Elem::I1), &none, &above", to: "\"and\", one.with(Elem::I1), &none, &above" },
-    Fault { what: "the first lane beyond the end of a CTA runs", file: "jit/src/emit/control.rs", from: "%gn.bit = shl i64 1, %gn.n", to: "%gn.bit = shl i64 2, %gn.n" },
+    Fault { what: "the first lane beyond the end of a CTA runs", file: "jit/src/engine.rs", from: "launch.threads().saturating_sub(lane0).min(self.width)", to: "launch.threads().saturating_sub(lane0).saturating_add(1).min(self.width)" },
     Fault { what: "a signed comparison is unsigned", file: "jit/src/emit/ops.rs", from: "IntCmp::LtS => \"icmp slt\"", to: "IntCmp::LtS => \"icmp ult\"" },
     Fault { what: "an evenly spaced value comes out of the frame wrong when the first lane is missing", file: "jit/src/emit/frame.rs", from: "scalar = self.t.binary(\"sub\", one, &scalar, &passed);", to: "scalar = self.t.binary(\"add\", one, &scalar, &passed);" },
     Fault { what: "lanes that wait lose what others have in the frame", file: "jit/src/emit/frame.rs", from: "value = ops::select(&mut self.t, ty, (lanes, Type::I1), &value, &old, self.w);", to: "let _ = (lanes, old);" },

@@ -3,7 +3,7 @@
 use crate::instruction::{Family, forms};
 use crate::program::{Kernel, Stmt};
 use crate::run::Outcome;
-use hostwarp::ir::{self, AtomicOp, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Space};
+use hostwarp::ir::{self, AtomicOp, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Round, Space};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -229,7 +229,7 @@ pub fn ops(kernel: &hostwarp::Kernel) -> Vec<String> {
 
 /// An op without the details that do not make it another op.
 fn op_name(op: &Op) -> String {
-    let snake = |name: String| name.replace(['(', ')', '{', '}', ' '], "");
+    let marked = |name: &str, mark: &str, yes: bool| if yes { format!("{name} {mark}") } else { name.into() };
     match op {
         Op::Const(_) => "Const".into(),
         Op::Special(_) => "Special".into(),
@@ -247,7 +247,14 @@ fn op_name(op: &Op) -> String {
         Op::Float { op, .. } => format!("Float {op:?}"),
         Op::Fma { .. } => "Fma".into(),
         Op::Sqrt { .. } => "Sqrt".into(),
-        other => snake(format!("{other:?}")),
+        Op::FMin { nan } => marked("FMin", "NaN", *nan),
+        Op::FMax { nan } => marked("FMax", "NaN", *nan),
+        Op::HSum { signed } => marked("HSum", "signed", *signed),
+        Op::FToInt { signed } => marked("FToInt", "signed", *signed),
+        Op::IntToF { signed, .. } => marked("IntToF", "signed", *signed),
+        Op::FRound(round) => format!("FRound {round:?}"),
+        Op::FCvt(_) => "FCvt".into(),
+        other => format!("{other:?}"),
     }
 }
 
@@ -263,11 +270,18 @@ fn all_ops() -> Vec<String> {
     out.extend(plain.iter().map(op_name));
     let more = [Op::FNeg, Op::FAbs, Op::LaneRead, Op::Ballot, Op::ActiveMask];
     out.extend(more.iter().map(op_name));
-    out.extend(["Const", "Special", "Extract", "Permute", "Fma", "Fence"].map(String::from));
+    out.extend(["Const", "Special", "Extract", "Permute", "Fma", "FCvt", "Fence"].map(String::from));
     for truth in [false, true] {
-        let both = [Op::HSum { signed: truth }, Op::FMin { nan: truth }, Op::FMax { nan: truth }];
-        out.extend(both.iter().chain(&[Op::FToInt { signed: truth }]).map(op_name));
+        let both = [
+            Op::HSum { signed: truth },
+            Op::FMin { nan: truth },
+            Op::FMax { nan: truth },
+            Op::FToInt { signed: truth },
+            Op::IntToF { signed: truth, round: Round::Nearest },
+        ];
+        out.extend(both.iter().map(op_name));
     }
+    out.extend([Round::Nearest, Round::Zero, Round::Down, Round::Up].map(|r| op_name(&Op::FRound(r))));
     let spaces = [Space::Global, Space::Shared, Space::Local, Space::Generic];
     out.extend(spaces.iter().chain(&[Space::Const, Space::Param]).map(|s| format!("Load {s:?}")));
     out.extend(spaces.iter().map(|s| format!("Store {s:?}")));
