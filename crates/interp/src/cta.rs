@@ -216,6 +216,31 @@ impl Cta {
         }
     }
 
+    /// Whether a column of the frame is as [`Cta::spread_out`] would make it.
+    pub fn is_spread_out(
+        &mut self,
+        slot: u32,
+        bytes: usize,
+        (lane0, lanes): (u32, u32),
+        stride: i64,
+    ) -> bool {
+        let column = slot as usize * self.pc.len() + lane0 as usize * bytes;
+        let Some(group) = self.frame.bytes_mut().get(column..column + lanes as usize * bytes) else {
+            return false;
+        };
+        let value = |place: &[u8]| {
+            let mut value = [0; 8];
+            value[..bytes].copy_from_slice(place);
+            i64::from_le_bytes(value)
+        };
+        let shift = 64 - 8 * bytes as u32;
+        bytes <= 8
+            && (0i64..).zip(group.chunks_exact(bytes)).all(|(lane, place)| {
+                let expected = value(&group[..bytes]).wrapping_add(stride.wrapping_mul(lane));
+                expected << shift == value(place) << shift
+            })
+    }
+
     /// Lanes of the CTA, whole warps.
     pub fn lanes(&self) -> usize {
         self.pc.len()

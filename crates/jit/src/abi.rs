@@ -65,6 +65,18 @@ pub(crate) struct Callbacks {
         data: *mut u8,
         compare: *const u8,
     ) -> u32,
+    /// As `memory`, with addresses that are evenly spaced.
+    pub(crate) memory_even: unsafe extern "sysv64" fn(
+        ctx: *mut Ctx,
+        site: u32,
+        lane0: u32,
+        low: u64,
+        high: u64,
+        address: u64,
+        stride: i64,
+        data: *mut u8,
+        compare: *const u8,
+    ) -> u32,
     /// Lanes arrive at the barrier that ends `block`; `count` is `u32::MAX` for all threads.
     pub(crate) barrier: unsafe extern "sysv64" fn(
         ctx: *mut Ctx,

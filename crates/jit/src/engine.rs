@@ -475,6 +475,17 @@ impl Run<'_> {
         }
     }
 
+    /// Whether all that the plan says of what a whole group needs at a block is so: what may wrap may have done so.
+    fn is_spread_out(&self, lane0: u32, at: Block) -> bool {
+        let (func, plan) = (self.engine.launch.program.func(), self.engine.launch.program.plan());
+        plan.live_in[at.index()].iter().all(|v| match (plan.shape[v.index()], plan.frame.slot[v.index()]) {
+            (Shape::Affine { stride, may_wrap: true }, Some(slot)) => {
+                self.cta().is_spread_out(slot, func.ty(*v).bytes(), (lane0, self.width), stride)
+            }
+            _ => true,
+        })
+    }
+
     /// Lanes of a whole group wait at barrier 0, at the end of `from`, for all threads.
     fn arrive(&self, lane0: u32, lanes: u128, from: Block) {
         let cta = self.cta();
@@ -505,28 +516,36 @@ impl Run<'_> {
         let pc = |lane: u32| pcs[lane as usize];
         let width = self.width;
         let lanes = || (0..width).filter(|lane| ready >> lane & 1 != 0);
-        let mut block = pc(ready.trailing_zeros());
+        let block = pc(ready.trailing_zeros());
         let together = lanes().all(|lane| pc(lane) == block);
-        if std::mem::take(&mut self.apart[(lane0 / self.width) as usize]) == ready && !together {
+        let came_apart = std::mem::take(&mut self.apart[(lane0 / self.width) as usize]) == ready;
+        let stops_there = self.engine.launch.program.plan().suspends[block as usize];
+        if !(together && stops_there || came_apart) {
+            return Step::Split;
+        }
+        let whole = ready == self.all_lanes();
+        let start = if together && block == Block::ENTRY.0 {
+            block
+        } else if together && stops_there && whole && self.is_spread_out(lane0, Block(block)) {
+            block | abi::BRIEF
+        } else {
             self.masks.fill(0);
             for lane in lanes() {
                 self.masks[pc(lane) as usize] |= 1 << lane;
             }
-            block = abi::APART;
-        } else if !together || !self.engine.launch.program.plan().suspends[block as usize] {
-            return Step::Split;
-        }
+            abi::APART
+        };
         let given = self.slice();
         self.ctx.fuel = given;
         self.ctx.masks = self.masks.as_ptr().cast();
         self.engine.parked.set(0);
         self.set_active(ready);
-        let whole = u32::from(ready == self.all_lanes());
+        let whole = u32::from(whole);
         let frame = self.cta().frame.as_mut_ptr();
         // SAFETY: the code was made for this program by `emit`, which checks every address it does not take from the context;
         // the context describes this launch and CTA and outlives the call; the frame has room for all lanes of the plan's frame
-        // (checked in `JitKernel::run`); `block` is one that the code starts at.
-        let status = unsafe { (self.engine.kernel.entry)(self.ctx, frame, lane0, block, whole) };
+        // (checked in `JitKernel::run`); `start` is a place that the code starts at.
+        let status = unsafe { (self.engine.kernel.entry)(self.ctx, frame, lane0, start, whole) };
         self.after(lane0, ready, status, given - self.ctx.fuel)
     }
 
@@ -608,7 +627,7 @@ fn context(launch: &Launch<'_>, cta: *mut Cta, tids: &Tids) -> Ctx {
         round_from: abi::EXITED,
         from: abi::EXITED,
         masks: std::ptr::null(),
-        callbacks: Callbacks { memory, barrier, warp_sync, park, trap, next_cta, clock },
+        callbacks: Callbacks { memory, memory_even, barrier, warp_sync, park, trap, next_cta, clock },
         engine: std::ptr::null(),
     }
 }
@@ -653,6 +672,34 @@ unsafe extern "sysv64" fn memory(
             1
         }
     }
+}
+
+#[allow(clippy::too_many_arguments)] // what compiled code has at hand
+unsafe extern "sysv64" fn memory_even(
+    ctx: *mut Ctx,
+    site: u32,
+    lane0: u32,
+    low: u64,
+    high: u64,
+    address: u64,
+    stride: i64,
+    data: *mut u8,
+    compare: *const u8,
+) -> u32 {
+    let bits = {
+        // SAFETY: called by compiled code only.
+        let (engine, _) = unsafe { engine(ctx) };
+        let func = engine.launch.program.func();
+        let inst = engine.kernel.sites.get(site as usize).and_then(|(b, i)| func.block(*b).insts.get(*i));
+        let Some(inst) = inst else { return 1 };
+        func.ty(inst.args[0]).elem.mask()
+    };
+    let mut addresses = [0; abi::MOST_LANES];
+    for (lane, place) in (0i64..).zip(&mut addresses) {
+        *place = address.wrapping_add_signed(stride.wrapping_mul(lane)) & bits;
+    }
+    // SAFETY: as compiled code calls it, with as many addresses as a group can have lanes.
+    unsafe { memory(ctx, site, lane0, low, high, addresses.as_ptr(), data, compare) }
 }
 
 unsafe extern "sysv64" fn barrier(

@@ -48,7 +48,7 @@ pub fn may_split_warps(func: &Function) -> bool {
     }
     let meet = |a: &Access, b: &Access| {
         let space = a.space == b.space || a.space == Space::Generic || b.space == Space::Generic;
-        let seen = !matches!((a.does, b.does), (Does::Load, Does::Load) | (Does::Store, Does::Store));
+        let seen = a.does != b.does || a.does == Does::Atomic;
         space && seen
     };
     accesses.iter().enumerate().all(|(n, first)| {

@@ -13,6 +13,9 @@ use crate::abi::{self, Callbacks, Ctx};
 /// Rounds of a waiting loop in one call.
 const PATIENCE: u32 = 256;
 
+/// In place of the block being written: none, so nothing is defined in it.
+const NOWHERE: Block = Block(u32::MAX);
+
 /// Which copy of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
@@ -83,29 +86,22 @@ impl Emitter<'_> {
             );
         }
 
+        // Whole groups go on at the places where lanes may stop, all others go on apart.
         let starts: Vec<Block> =
             self.plan.order.iter().copied().filter(|b| self.plan.suspends[b.index()]).collect();
-        let mut cases: String = starts.iter().map(|b| format!(" i32 {0}, label %r{0}", b.0)).collect();
-        let after_barriers = self.after_barriers();
-        for b in &after_barriers {
+        let mut cases =
+            format!(" i32 {}, label %start i32 {}, label %apart", Block::ENTRY.0, abi::APART as i32);
+        for b in &starts {
             let _ = write!(cases, " i32 {}, label %q{}", b.0 | abi::BRIEF, b.0);
-        }
-        let loops = !self.plan.back_edges.is_empty();
-        if loops {
-            let _ = write!(cases, " i32 {}, label %apart", abi::APART as i32);
         }
         self.t.line(format_args!("switch i32 %resume, label %nowhere [{cases}]"));
         self.t.label("nowhere");
         self.t.line(format_args!("unreachable"));
+        self.start();
         for b in starts {
-            self.resume(b);
-        }
-        for b in after_barriers {
             self.resume_brief(b);
         }
-        if loops {
-            self.resume_apart();
-        }
+        self.resume_apart();
         for b in self.plan.order.clone() {
             self.block(b, Version::Whole)?;
         }
@@ -125,7 +121,9 @@ impl Emitter<'_> {
         self.leave(&abi::FAULT.to_string());
         for header in self.headers() {
             self.suspend_whole(header);
-            self.suspend_masked(header);
+        }
+        if !self.plan.back_edges.is_empty() {
+            self.suspend();
         }
         self.next_group();
         Ok(())
@@ -154,21 +152,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Blocks that follow such barriers.
-    fn after_barriers(&self) -> Vec<Block> {
-        let mut blocks: Vec<Block> = vec![];
-        for b in &self.plan.order {
-            let term = &self.func.block(*b).term;
-            if let (Term::Barrier { next, .. }, true) = (term, self.is_plain_barrier(term)) {
-                blocks.push(next.block);
-            }
-        }
-        blocks.sort_unstable();
-        blocks.dedup();
-        blocks
-    }
-
-    /// Where whole groups go on after a barrier, as [`super::Emitter::save_brief`] left them.
+    /// Where whole groups go on, as [`super::Emitter::save_brief`] left them.
     fn resume_brief(&mut self, b: Block) {
         self.begin(b, None);
         self.t.label(&format!("q{}", b.0));
@@ -334,31 +318,22 @@ leave:
         self.t.jump("leave");
     }
 
-    /// Where lanes start or go on: their values come from the frame.
-    fn resume(&mut self, b: Block) {
-        self.begin(b, None);
-        self.t.label(&format!("r{}", b.0));
-        let needed = self.plan.live_in[b.index()].clone();
-        if !needed.is_empty() {
-            // Whole groups come here only from the engine, which says so in both ways.
-            let active = self.active();
-            let first = self.count_zeros("cttz", &active);
-            for v in needed {
-                self.load_from_frame(v, &active, &first);
-            }
-        }
-        self.t.branch("%whole", &format!("u{}", b.0), &format!("rm{}", b.0));
-        self.t.label(&format!("rm{}", b.0));
-        let (lanes, w) = (self.lanes(), self.w);
+    /// Where groups start.
+    fn start(&mut self) {
+        let (b, lanes, w) = (Block::ENTRY.0, self.lanes(), self.w);
+        self.begin(Block::ENTRY, None);
+        self.t.label("start");
+        self.t.branch("%whole", &format!("u{b}"), "start.part");
+        self.t.label("start.part");
         let active = self.active();
         let active = self.t.inst(format_args!("bitcast i{w} {active} to {lanes}"));
-        self.t.line(format_args!("store {lanes} {active}, ptr %mask{}, align 8", b.0));
-        self.t.jump(&format!("m{}", b.0));
+        self.t.line(format_args!("store {lanes} {active}, ptr %mask{b}, align 8"));
+        self.t.jump(&format!("m{b}"));
     }
 
     /// Where a group goes on that was stopped with its lanes at several blocks: the engine says which are where.
     fn resume_apart(&mut self) {
-        self.begin(Block::ENTRY, None);
+        self.begin(NOWHERE, None);
         self.t.label("apart");
         let (w, lanes) = (self.w, self.lanes());
         let table = self.t.inst(format_args!("getelementptr i8, ptr %ctx, i64 {}", offset_of!(Ctx, masks)));
@@ -805,7 +780,7 @@ leave:
             let (again, on) = (self.t.fresh_label("again"), self.t.fresh_label("on"));
             self.t.branch(&any, &again, &on);
             self.t.label(&again);
-            self.burn(header, &format!("m{}", header.0), &format!("sm{}", header.0));
+            self.burn(header, &format!("m{}", header.0), "suspend");
             self.t.label(&on);
         }
         match self.plan.order.get(at as usize + 1) {
@@ -872,19 +847,16 @@ leave:
     fn suspend_whole(&mut self, header: Block) {
         self.begin(header, None);
         self.t.label(&format!("su{}", header.0));
-        self.save(header, None);
-        self.park(header);
-        self.leave_early();
+        let (lanes, all) = (self.lanes(), Text::constant(self.lanes(), 1));
+        self.t.line(format_args!("store {lanes} {all}, ptr %mask{}, align 8", header.0));
+        self.t.jump("suspend");
     }
 
-    /// The budget is used up at a header, with lanes waiting there and further on.
-    fn suspend_masked(&mut self, header: Block) {
-        self.begin(header, None);
-        // Lanes wait in other blocks too, so nothing is made again from what the header's instructions would take.
-        self.block = Block(u32::MAX);
-        self.t.label(&format!("sm{}", header.0));
-        let first = self.plan.position[header.index()] as usize;
-        let ahead: Vec<Block> = self.plan.order[first..].to_vec();
+    /// The budget is used up, with lanes waiting at blocks as their masks say.
+    fn suspend(&mut self) {
+        self.begin(NOWHERE, None);
+        self.t.label("suspend");
+        let ahead = self.plan.order.clone();
         let (w, lanes) = (self.w, self.lanes());
         let mut masks = vec![];
         for b in &ahead {
@@ -925,13 +897,6 @@ leave:
         let waited = self.t.inst(format_args!("icmp sle i32 {patience}, 0"));
         let status = self.t.inst(format_args!("select i1 {waited}, i32 {}, i32 {}", abi::WAITS, abi::BUDGET));
         self.leave(&status);
-    }
-
-    /// Tells the engine that all running lanes wait at the start of a block.
-    fn park(&mut self, b: Block) {
-        let park = self.callback("park", offset_of!(Callbacks, park));
-        let lanes = self.running();
-        self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, {lanes})", b.0));
     }
 
     fn trap(&mut self, b: Block) {

@@ -202,6 +202,9 @@ impl Emitter<'_> {
         let (one, all) = (self.one(access.ty), self.all(access.ty));
         let (fast, slow, done) = self.labels();
         let shape = if uniform { one } else { all };
+        if self.is_cold() {
+            return self.load_by_engine(access, mask, uniform);
+        }
         let known = self.known.clone();
         let value = match access.pattern {
             Pattern::One => {
@@ -231,22 +234,45 @@ impl Emitter<'_> {
         self.known = known;
         self.t.label(&slow);
         let known = self.known.clone();
-        self.ask_engine(access, mask);
-        let slow_value = if uniform {
-            // The lowest lane's is as good as any.
-            let first = self.lowest(mask);
-            let size = access.size();
-            let offset = self.t.inst(format_args!("mul i64 {first}, {size}"));
-            let there = self.t.inst(format_args!("getelementptr i8, ptr %data, i64 {offset}"));
-            self.t.inst(format_args!("load {one}, ptr {there}, align 1"))
-        } else {
-            self.t.inst(format_args!("load {all}, ptr %data, align 64"))
-        };
+        let slow_value = self.load_by_engine(access, mask, uniform);
         let slow_after = self.t.current.clone();
         self.t.jump(&done);
         self.known = known;
         self.t.label(&done);
         self.t.phi(shape, [(&value, &after), (&slow_value, &slow_after)])
+    }
+
+    /// The loaded values as the engine gets them.
+    fn load_by_engine(&mut self, access: &Access, mask: Option<&str>, uniform: bool) -> Reg {
+        let (one, all) = (self.one(access.ty), self.all(access.ty));
+        self.ask_engine(access, mask);
+        if !uniform {
+            let loaded = self.t.inst(format_args!("load {all}, ptr %data, align 64"));
+            return match mask {
+                None => loaded,
+                // The engine has written nothing for the others.
+                Some(mask) => super::ops::select(
+                    &mut self.t,
+                    access.ty,
+                    (mask, Type::I1),
+                    &loaded,
+                    "zeroinitializer",
+                    self.w,
+                ),
+            };
+        }
+        // The lowest lane's is as good as any.
+        let first = self.lowest(mask);
+        let size = access.size();
+        let offset = self.t.inst(format_args!("mul i64 {first}, {size}"));
+        let there = self.t.inst(format_args!("getelementptr i8, ptr %data, i64 {offset}"));
+        self.t.inst(format_args!("load {one}, ptr {there}, align 1"))
+    }
+
+    /// Whether the code being written is hardly ever run: the masked version of a block in which lanes do not come apart, for groups that
+    /// are not whole and for accesses whose check failed. Such code is kept short: LLVM takes its time over every line.
+    fn is_cold(&self) -> bool {
+        self.mask.is_some() && !self.plan.masked[self.block.index()]
     }
 
     fn store_lanes(&mut self, access: &Access, mask: Option<&str>, value: Value) {
@@ -255,6 +281,11 @@ impl Emitter<'_> {
         let volatile = access.volatile;
         // Made before the paths part.
         let vector = self.vector(value);
+        if self.is_cold() {
+            self.t.line(format_args!("store {all} {vector}, ptr %data, align 64"));
+            self.ask_engine(access, mask);
+            return;
+        }
         let known = self.known.clone();
         match access.pattern {
             Pattern::One => {
@@ -331,15 +362,29 @@ impl Emitter<'_> {
 
     /// The engine does the access, lane by lane, with values in `%data`; the kernel ends if it faults.
     pub(super) fn ask_engine(&mut self, access: &Access, mask: Option<&str>) {
-        let w = self.w;
-        let addresses = self.wide_addresses(access.address);
-        self.t.line(format_args!("store <{w} x i64> {addresses}, ptr %addresses, align 64"));
-        let lanes = self.words_of(mask);
         let site = self.sites.len();
         self.sites.push((self.block, access.index));
-        let callback = self.callback("memory", offset_of!(Callbacks, memory));
+        let stride = match self.spread(access.address) {
+            Spread::Uniform => Some(0),
+            Spread::Affine { stride, may_wrap: false } => Some(stride),
+            _ => None,
+        };
+        let (callback, addresses) = match stride {
+            Some(stride) => {
+                let first = self.wide_address(access.address);
+                let callback = self.callback("memory.even", offset_of!(Callbacks, memory_even));
+                (callback, format!("i64 {first}, i64 {stride}"))
+            }
+            None => {
+                let w = self.w;
+                let addresses = self.wide_addresses(access.address);
+                self.t.line(format_args!("store <{w} x i64> {addresses}, ptr %addresses, align 64"));
+                (self.callback("memory", offset_of!(Callbacks, memory)), "ptr %addresses".to_owned())
+            }
+        };
+        let lanes = self.words_of(mask);
         let failed = self.t.inst(format_args!(
-            "call i32 {callback}(ptr %ctx, i32 {site}, i32 %lane0, {lanes}, ptr %addresses, ptr %data, ptr %compare)"
+            "call i32 {callback}(ptr %ctx, i32 {site}, i32 %lane0, {lanes}, {addresses}, ptr %data, ptr %compare)"
         ));
         let fine = self.t.inst(format_args!("icmp eq i32 {failed}, 0"));
         let on = self.t.fresh_label("answered");
