@@ -121,7 +121,17 @@ pub fn cases(opcode: &str) -> Vec<Case> {
         };
         let plain = plain_instances(opcode, parsed);
         if plain.iter().any(stands_alone) {
-            out.extend(plain.into_iter().filter(|i| exists(i) && stands_alone(i)).flat_map(in_registers));
+            let plain: Vec<Instance> = plain.into_iter().filter(|i| exists(i) && stands_alone(i)).collect();
+            // Video operands come with selectors, which constants cannot have: there the registers say enough.
+            if !entry.room.section.starts_with("9.7.18.") {
+                let many = if plain.len() > 64 { 8 } else { 1 };
+                let some = plain.iter().filter(|i| is_one_in(&i.text(), many));
+                let seed = |i: &Instance| hash(i.text().bytes().map(u64::from)) >> 16;
+                out.extend(
+                    some.filter_map(|i| isa::with_constant(i, parsed, seed(i))).flat_map(in_registers),
+                );
+            }
+            out.extend(plain.into_iter().flat_map(in_registers));
         } else {
             let mixed = isa::mixed_instances(opcode, parsed, LIMIT);
             out.extend(mixed.into_iter().filter(exists).flat_map(in_its_place));
@@ -229,7 +239,8 @@ fn in_its_place(instance: Instance) -> Vec<Case> {
         _ if special.is_some() && instance.operands.iter().any(is_vector) => vec![],
         // Of `_` alone there is nothing to see.
         "match" if instance.operands.iter().all(|o| !o.dest || o.kind == InstanceKind::Sink) => vec![],
-        "mov" | "lop3" => {
+        "cvt" if !is_one_in(&instance.text(), 16) => vec![],
+        "mov" | "lop3" | "cvt" => {
             let mut case = Case::plain(instance);
             case.setting.block = special.map(|_| 32);
             let guarded = is_one_in(&case.text, 4).then(|| guarded(&case));

@@ -1,7 +1,6 @@
 //! `docs/errata.md` and `docs/conformance.md`, written from the rooms, the recordings and the results of replaying them.
 
 use crate::audit::{Reach, counterexample};
-use crate::cases::legal_forms;
 use crate::file::{Finding, Recording, path, read_findings, recorded_opcodes};
 use crate::replay::eval_command;
 use crate::vectors::{ALL, RAW};
@@ -26,6 +25,9 @@ pub struct Results {
 /// How an opcode's recorded forms came out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agreement {
+    /// Forms the assembler accepts.
+    #[serde(default)]
+    pub legal: usize,
     /// Forms whose every vector agrees, profile `sm_90`, interpreter.
     pub interp: usize,
     /// Forms tried on the jit.
@@ -160,14 +162,14 @@ fn conformance_page(
     let _ = write!(
         s,
         "{} forms of {} instructions, each on {} operand vectors, were run on {origin}. A form is an opcode with its modifiers, selectors and \
-         negations; operands come from memory, so that the assembler cannot fold anything. Of each form the results of {RAW} vectors are kept raw, \
+         negations; registers come from memory, so that the assembler cannot fold anything. Of each form the results of {RAW} vectors are kept raw, \
          of the others a hash. A replay runs the very same PTX on Hostwarp with the profile `sm_90` and must give every bit.\n\n\
          Instructions that use memory work on a slot each thread has in every state space, and what the slot holds afterwards is a result. Atomic operations are tried \
          with an address for each thread and, where the outcome does not depend on the order, with all lanes of a warp on one address. What happens among the \
          lanes of a warp is tried with all lanes and with some, barriers with three warps that leave values for each other, branches and calls in small programs.\n\n\
          - *legal*: forms that the assembler accepts. Of the 4,096 byte selectors and 16 half-word selectors an operand of \
          the SIMD forms can have, and of the combinations of hints that memory instructions can have, a seeded choice is recorded. A form can be recorded more than \
-         once: with a generic address in each state space, under a guard, with the carry it leaves.\n\
+         once: with a constant as its last operand, with a generic address in each state space, under a guard, with the carry it leaves.\n\
          - *interp*, *jit*: forms that agree, of those tried. The jit runs a seeded sample of the instructions with many forms.\n\
          - *errata*: forms on which the manual and the GPU differ ([errata.md](errata.md)); everywhere else the profile `isa` gives the GPU's bits too.\n\n",
         number(forms),
@@ -181,7 +183,7 @@ fn conformance_page(
         let a = results.opcodes.get(opcode).cloned().unwrap_or_default();
         let section = find(opcode).map_or("", |(e, _)| e.room.section);
         let recorded = r.cases.len();
-        let row = [legal_forms(opcode), recorded, recorded * ALL, a.interp, a.jit, a.jit_tried, a.departing];
+        let row = [a.legal, recorded, recorded * ALL, a.interp, a.jit, a.jit_tried, a.departing];
         let _ = writeln!(s, "| {opcode} | {section} | {} |", cells(&row));
         sum.iter_mut().zip(row).for_each(|(s, n)| *s += n);
     }
@@ -273,7 +275,7 @@ fn assemblers(findings: &[Finding]) -> String {
     for f in findings {
         let which = if f.text.contains("%d.h1") {
             "merges into `d.h1`".into()
-        } else if f.text.starts_with("atom") || f.text.starts_with("red") {
+        } else if matches!(f.opcode(), "atom" | "red") {
             "`atom.add.f64` and `red.add.f64` in shared memory".into()
         } else {
             format!("`{}`", form(&f.text))
@@ -297,7 +299,7 @@ fn assemblers(findings: &[Finding]) -> String {
         );
     }
     s + "\nThe driver's assembler merges bits 31:16 of the result into `.h1` where ptxas merges bits 15:0, as the manual says. The two `cvt` without a \
-         change of type are moves above -O0, which leave NaNs as they are; at -O0 they are additions, which do not. An atomic addition in shared memory is a loop around an \
+         change of type are moves above -O0, which leave NaNs as they are; at -O0 they are additions, which do not. The constant NaN is converted by the assembler above -O0. An atomic addition in shared memory is a loop around an \
          ordinary one, whose operands are the other way round above -O0: of two NaNs the one in memory wins there, the operand at -O0. The driver's assembler crashes on \
          `atom.add.noftz.bf16` and `.bf16x2` without a destination (`_`), and takes the program with all forms of `membar` for invalid.\n"
 }

@@ -174,6 +174,15 @@ pub struct Finding {
     pub got: u64,
 }
 
+impl Finding {
+    /// The opcode of its instruction.
+    pub fn opcode(&self) -> &str {
+        let guarded = self.text.strip_prefix('@').and_then(|t| t.split_once(' '));
+        let instruction = guarded.map_or(self.text.as_str(), |(_, instruction)| instruction);
+        instruction.split(['.', ' ']).next().unwrap_or_default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ use std::fmt::Write;
 /// Bytes of a slot.
 const SLOT: usize = 16;
 /// Threads per CTA of cases that wait for other warps.
-const WARPS: u32 = 96;
+const WARPS: usize = 96;
 
 /// What slots hold, two words for each thread.
 fn fixed() -> Vec<u64> {
@@ -38,13 +38,13 @@ pub fn variables() -> String {
          .global .align 16 .b64 fixed[{n}] = {{{words}}};\n.const .align 16 .b64 slots_const[{n}] = {{{words}}};\n",
         ALL * SLOT,
         ALL * 128,
-        WARPS as usize * SLOT,
+        WARPS * SLOT,
     )
 }
 
 /// What kernels do first: `%fixed` is the address of the thread's fixed values, `%lane` its lane.
 pub fn prologue() -> String {
-    "    .local .align 16 .b8 slots_local[16];\n    .reg .b64 %fixed, %at, %a, %x, %y, %cache_policy, %p64;\n    .reg .b32 %lane, %n, %o;\n    .reg .pred %first;\n    \
+    "    .local .align 16 .b8 slots_local[16];\n    .reg .b64 %fixed, %at, %a, %x, %y, %cache_policy, %p64;\n    .reg .b32 %lane, %n;\n    .reg .pred %first;\n    \
      mov.u64 %fixed, fixed;\n    mad.wide.u32 %fixed, %t3, 16, %fixed;\n    mov.u32 %lane, %laneid;\n    setp.eq.u32 %first, %lane, 0;\n    \
      mov.b64 %cache_policy, 0x12f0000000000000;\n"
         .into()
@@ -334,32 +334,28 @@ fn without_effect(instance: Instance) -> Case {
     Case { text: code, instance: Some(instance), registers, setting: setting(), body }
 }
 
-/// Barriers: each thread leaves a value in its slot and takes that of the thread one warp (one lane, for a warp's barrier) further.
+/// Barriers: the first warp and the others (the halves of one, for a warp's barrier) each leave values in their slots, wait, and take what the threads on the other
+/// side have left. They do so in code of their own, so that those who come first find something else if they do not wait.
 fn waiting(instance: Instance) -> Case {
     let text = instance.text();
-    let warp = instance.mods.contains(&".warp");
-    let block = if warp { 32 } else { WARPS };
+    let (block, step) = if instance.mods.contains(&".warp") { (32, 16) } else { (WARPS, 32) };
+    let far = step * SLOT;
+    let take_below = format!("    ld.shared.u32 %d, [%at+-{far}];\n");
+    // Who only arrives may not take anything.
+    let (wait, take_below) = match instance.mods.contains(&".arrive") {
+        true => ("barrier.sync %a, %b", ""),
+        false => (text.as_str(), take_below.as_str()),
+    };
     let registers = vec![Register::source("v", Ty::U32), Register::dest("d", Ty::B32)];
-    let mut body = String::from("    {\n    .reg .b32 %a, %b, %membermask;\n    .reg .pred %p;\n");
+    let mut body = String::from("    {\n    .reg .b32 %a, %b, %membermask;\n    .reg .pred %later;\n");
     body += "    mov.u32 %a, 3;\n    mov.u32 %b, 96;\n    mov.u32 %membermask, 0xffffffff;\n";
     body += &Place::Shared.slot(false);
-    body += "    st.shared.u32 [%at], %v;\n";
-    let step = if warp { 1 } else { 32 };
-    let take = format!(
-        "    add.u32 %n, %t2, {step};\n    rem.u32 %n, %n, {block};\n    mul.lo.u32 %n, %n, {SLOT};\n    mov.u32 %o, slots_shared;\n    \
-         add.u32 %o, %o, %n;\n    ld.shared.u32 %d, [%o];\n"
+    let _ = write!(
+        body,
+        "    st.shared.u32 [%at], 7;\n    mov.b32 %d, %v;\n    bar.sync 0;\n    setp.ge.u32 %later, %t2, {step};\n    @%later bra LATER;\n    \
+         st.shared.u32 [%at], %v;\n    {wait};\n    ld.shared.u32 %d, [%at+{far}];\n    bra END;\nLATER:\n    st.shared.u32 [%at], %v;\n    {text};\n{take_below}\
+         END:\n    bar.sync 0;\n    }}\n",
     );
-    if instance.mods.contains(&".arrive") {
-        // The first warp arrives and goes on, the others wait; the third takes what the first has left.
-        body += "    setp.lt.u32 %p, %t2, 32;\n    mov.b32 %d, %v;\n    @%p bra ARRIVE;\n    barrier.sync %a, %b;\n    \
-                 setp.lt.u32 %p, %t2, 64;\n    @%p bra END;\n";
-        body += &take;
-        let _ = write!(body, "    bra END;\nARRIVE:\n    {text};\nEND:\n");
-    } else {
-        let _ = writeln!(body, "    {text};");
-        body += &take;
-    }
-    body += "    bar.sync 0;\n    }\n";
-    let setting = Setting { block: Some(block), memory: true, ..Setting::default() };
+    let setting = Setting { block: Some(block as u32), memory: true, ..Setting::default() };
     Case { text, instance: Some(instance), registers, setting, body }
 }

@@ -59,7 +59,7 @@ pub fn record_all(
             let path = path(dir, opcode);
             std::fs::write(&path, outcome.recording.encode()?)
                 .map_err(|e| format!("{}: {e}", path.display()))?;
-            findings.retain(|f| f.text.split(['.', ' ']).next() != Some(opcode));
+            findings.retain(|f| f.opcode() != opcode);
             findings.extend(outcome.findings);
             write_findings(dir, &findings)?;
         }

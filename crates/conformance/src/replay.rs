@@ -74,7 +74,7 @@ pub struct Selection {
 }
 
 /// Opcodes with more forms are sampled when a [`Selection`] asks for it.
-pub const MANY: usize = 64;
+pub const MANY: usize = 128;
 
 impl Selection {
     /// The opcodes that are recorded in `dir` and selected.

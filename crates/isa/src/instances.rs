@@ -180,6 +180,23 @@ pub fn instances(opcode: &'static str, parsed: &'static Parsed, cap: usize) -> V
     out
 }
 
+/// The instance with a constant as its last operand that may be one; `pick` chooses which constant. `None` if none may.
+pub fn with_constant(instance: &Instance, parsed: &'static Parsed, pick: u64) -> Option<Instance> {
+    let may = |o: &InstanceOperand| {
+        let plain = o.selector.is_none() && !o.neg && !o.not && o.ty != Ty::Pred;
+        !o.dest && plain && parsed.operands[o.slot].immediate
+    };
+    let mut with = instance.clone();
+    let operand = with.operands.iter_mut().rfind(|o| may(o))?;
+    let choice = match parsed.operands[operand.slot].class {
+        // A place or a count, for which not every number is legal.
+        Class::Is(_) => vec![7],
+        _ => constants(operand.name, operand.ty),
+    };
+    operand.kind = InstanceKind::Constant(choice[pick as usize % choice.len()]);
+    is_legal(&with, parsed).then_some(with)
+}
+
 /// Whether all operands are plain registers.
 fn is_plain(parsed: &Parsed) -> bool {
     let plain = |c: Class| {

@@ -29,7 +29,7 @@ pub mod warp;
 
 pub use errata::{Erratum, Spelling, errata, errata_of};
 pub use form::{Form, Parsed, Since, since};
-pub use instances::{Instance, InstanceKind, InstanceOperand, instances, mixed_instances};
+pub use instances::{Instance, InstanceKind, InstanceOperand, instances, mixed_instances, with_constant};
 pub use matching::{Env, Instr, Match, Misfit, Operand, OperandKind, resolve};
 pub use meaning::{Arg, Cx, Outcome, Profile};
 pub use special::{SpecialRegister, special};
