@@ -185,10 +185,13 @@ impl Generator<'_> {
         }
         let words = self.words();
         self.kernel.init.push(words);
-        for r in used {
+        for r in used.iter().copied() {
             let init = self.initial(r);
             self.kernel.init.push(init);
         }
+        // What is only read is worth a look too: evenly spaced values reach the end as such.
+        let also = used.iter().filter(|r| r.0 == Bank::R && !written.contains(r)).copied();
+        written.extend(also.collect::<Vec<_>>());
         self.kernel.results = written;
     }
 
@@ -224,7 +227,11 @@ impl Generator<'_> {
                 }
                 2 => {
                     let by = self.r.below(9) as i64 - 2;
-                    let offset = What::Constant(self.r.constant(Ty::S32), false);
+                    // Often so that it goes through 0 somewhere in the first warps.
+                    let offset = match self.r.percent(40) {
+                        true => number(-by * self.r.below(70) as i64),
+                        false => What::Constant(self.r.constant(Ty::S32), false),
+                    };
                     vec![Inst::new(
                         "mad.lo.s32",
                         &[What::Reg(r)],

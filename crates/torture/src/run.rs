@@ -286,7 +286,9 @@ impl Bench {
     fn variants(&self, case: &Case) -> Vec<Variant> {
         let mut r = Random::new(case.seed ^ 0x7a51);
         let jit = |width, threads| Variant { engine: Engine::Jit, width, threads };
-        let (width, threads) = (Some(*r.pick(&WIDTHS)), *r.pick(&[2, 4]));
+        // Wide vectors take long to compile.
+        let width = Some(WIDTHS[r.weighted(&[3, 3, 2, 1, 1])]);
+        let threads = *r.pick(&[2, 4]);
         let mut all = match (self.all_widths, self.one_width) {
             (true, _) => [None].into_iter().chain(WIDTHS.map(Some)).map(|w| jit(w, 1)).collect(),
             (_, false) => vec![jit(None, 1), jit(width, 1)],
