@@ -4,6 +4,7 @@
 //! [`Failure`] if it did not work out; only this file prints errors and exits.
 #![forbid(unsafe_code)]
 
+mod cache;
 mod commands;
 mod failure;
 mod input;

@@ -1,6 +1,6 @@
 //! A device: memory, and the engines that work on it.
 
-use crate::{Buffer, Error, Module, Options, Pod};
+use crate::{Buffer, Cache, Error, Module, Options, Pod};
 use hostwarp_jit::llvm::Llvm;
 use hostwarp_memory::DeviceMemory;
 use std::path::PathBuf;
@@ -18,6 +18,7 @@ struct Inner {
     threads: usize,
     llvm_path: Option<PathBuf>,
     llvm: OnceLock<Result<Llvm, String>>,
+    cache: Option<Cache>,
     launches: AtomicU64,
 }
 
@@ -33,6 +34,7 @@ pub struct DeviceBuilder {
     memory: Option<u64>,
     threads: Option<usize>,
     llvm: Option<PathBuf>,
+    cache: Option<Cache>,
 }
 
 impl DeviceBuilder {
@@ -54,6 +56,13 @@ impl DeviceBuilder {
         self
     }
 
+    /// Keeps compiled kernels in files, for other processes and later ones. A kernel found there runs without libLLVM. Nothing is kept
+    /// unless this is set.
+    pub fn cache(mut self, cache: Cache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
     /// The device.
     pub fn build(self) -> Result<Device, Error> {
         let memory = match self.memory {
@@ -68,6 +77,7 @@ impl DeviceBuilder {
                 threads,
                 llvm_path: self.llvm,
                 llvm: OnceLock::new(),
+                cache: self.cache,
                 launches: AtomicU64::new(0),
             }),
         })
@@ -126,6 +136,11 @@ impl Device {
     pub fn llvm(&self) -> Result<Llvm, String> {
         let find = || Llvm::find(self.inner.llvm_path.as_deref()).map_err(|e| e.to_string());
         self.inner.llvm.get_or_init(find).clone()
+    }
+
+    /// Where compiled kernels are kept, if anywhere.
+    pub fn cache(&self) -> Option<&Cache> {
+        self.inner.cache.as_ref()
     }
 
     pub(crate) fn next_launch(&self) -> u64 {

@@ -1,12 +1,14 @@
 //! Launches.
 
+use crate::cache;
+use crate::module::Compiled;
 use crate::schedule::{Interp, Progress, run_grid};
-use crate::{Buffer, Error, Kernel, Pod};
+use crate::{Buffer, Device, Error, Kernel, Pod};
 use hostwarp_interp::{Launch, Limits, Program};
 use hostwarp_isa::{Kind, Ty};
-use hostwarp_jit::llvm::Tier;
+use hostwarp_jit::KernelText;
+use hostwarp_jit::llvm::{Object, Tier};
 use hostwarp_jit::target::Target;
-use hostwarp_jit::{JitKernel, KernelText};
 use hostwarp_plan::{Assume, may_split_warps};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -66,6 +68,8 @@ pub struct Report {
     pub note: Option<String>,
     /// Lanes in one vector, of the jit.
     pub width: Option<u32>,
+    /// Whether compiled code came from the [cache](crate::DeviceBuilder::cache).
+    pub cached: bool,
     /// Time to get the kernel ready; little when it was ready before.
     pub prepare: Duration,
     /// Time to run it.
@@ -250,13 +254,14 @@ impl<'a> LaunchBuilder<'a> {
         let threads = self.threads.unwrap_or(device.threads());
         let began = Instant::now();
         match &ready.jit {
-            Some(jit) => run_grid(&launch, &**jit, threads, self.progress)?,
+            Some(jit) => run_grid(&launch, &*jit.kernel, threads, self.progress)?,
             None => run_grid(&launch, &Interp, threads, self.progress)?,
         }
         Ok(Report {
             engine: if ready.jit.is_some() { Engine::Jit } else { Engine::Interp },
             note: ready.note,
             width: ready.jit.is_some().then_some(ready.program.plan().assume.group),
+            cached: ready.jit.is_some_and(|jit| jit.cached),
             prepare,
             run: began.elapsed(),
             ctas: launch.ctas(),
@@ -423,7 +428,10 @@ impl<'a> LaunchBuilder<'a> {
         let mut width = self.choose_width(block)?;
         loop {
             match self.compile(Assume::for_block(block, width))? {
-                Ok(jit) => return Ok(Ready { program: jit.program().clone(), jit: Some(jit), note: None }),
+                Ok(jit) => {
+                    let program = jit.kernel.program().clone();
+                    return Ok(Ready { program, jit: Some(jit), note: None });
+                }
                 // A kernel whose lanes talk to each other needs exactly the warp in one vector.
                 Err(_) if width != 32 && self.width.is_none() => width = 32,
                 Err(why) if self.engine == Engine::Jit => {
@@ -434,18 +442,13 @@ impl<'a> LaunchBuilder<'a> {
         }
     }
 
-    fn compile(&self, assume: Assume) -> Result<Result<Arc<JitKernel>, String>, Error> {
+    fn compile(&self, assume: Assume) -> Result<Result<Compiled, String>, Error> {
         let mut made = self.kernel.cache().lock();
         if let Some(done) = made.jit.get(&assume) {
             return Ok(done.clone());
         }
         let program = made.program(self.kernel.compiled(), assume)?;
-        let compiled = self.kernel.module().device().llvm().and_then(|llvm| {
-            let target = target().map_err(|e| e.to_string())?;
-            JitKernel::compile(&program, llvm, &target, &Tier::light())
-                .map(Arc::new)
-                .map_err(|e| e.to_string())
-        });
+        let compiled = compile(self.kernel.module().device(), &program);
         made.jit.insert(assume, compiled.clone());
         Ok(compiled)
     }
@@ -453,8 +456,33 @@ impl<'a> LaunchBuilder<'a> {
 
 struct Ready {
     program: Arc<Program>,
-    jit: Option<Arc<JitKernel>>,
+    jit: Option<Compiled>,
     note: Option<String>,
+}
+
+/// The compiled kernel: from the device's cache if it is there, and only otherwise from LLVM.
+fn compile(device: &Device, program: &Arc<Program>) -> Result<Compiled, String> {
+    let target = target().map_err(|e| e.to_string())?;
+    let tier = Tier::light();
+    let write = || KernelText::new(program, &target).map_err(|e| e.to_string());
+    if device.cache().is_none() {
+        // Without it there is nothing to write the text for.
+        device.llvm()?;
+    }
+    let mut text = write()?;
+    let cache = device.cache().map(|cache| (cache, cache::key(&text, &tier)));
+    if let Some(object) = cache.and_then(|(cache, key)| cache.get(&key)) {
+        if let Ok(kernel) = text.load(Object(object)) {
+            return Ok(Compiled { kernel: Arc::new(kernel), cached: true });
+        }
+        text = write()?;
+    }
+    let kernel = text.compile(device.llvm()?, &tier).map_err(|e| e.to_string())?;
+    if let Some((cache, key)) = cache {
+        // A cache that cannot be written to costs time, nothing else.
+        let _ = cache.put(&key, &kernel.object().0);
+    }
+    Ok(Compiled { kernel: Arc::new(kernel), cached: false })
 }
 
 fn target() -> Result<Target, Error> {

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
+mod cache;
 mod device;
 mod error;
 mod eval;
@@ -18,6 +19,7 @@ mod module;
 mod schedule;
 
 pub use buffer::{Buffer, Pod};
+pub use cache::{Cache, CacheUsage};
 pub use device::{Device, DeviceBuilder};
 pub use error::{Error, ErrorKind, InputError};
 pub use eval::{EvalOutput, EvalStep, EvalValue, eval};

@@ -57,7 +57,15 @@ pub(crate) struct Made {
     /// The primitive function, once asked for.
     primitive: Option<ir::Function>,
     programs: HashMap<Assume, Arc<Program>>,
-    pub(crate) jit: HashMap<Assume, Result<Arc<JitKernel>, String>>,
+    pub(crate) jit: HashMap<Assume, Result<Compiled, String>>,
+}
+
+/// A kernel of the jit.
+#[derive(Clone, Debug)]
+pub(crate) struct Compiled {
+    pub(crate) kernel: Arc<JitKernel>,
+    /// Whether another process compiled it.
+    pub(crate) cached: bool,
 }
 
 impl KernelCache {

@@ -1,12 +1,13 @@
 //! `hostwarp doctor`: what this machine offers.
 
+use crate::cache;
 use crate::failure::Failure;
 use crate::output::{self, BOLD, DIM};
 use hostwarp::Device;
 use hostwarp::jit::target::Target;
 use serde_json::json;
 
-/// Show what this machine offers: CPU, memory, LLVM for the fast engine.
+/// Show what this machine offers: CPU, memory, LLVM for the fast engine, kernels kept compiled.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -26,6 +27,7 @@ impl Doctor {
         let llvm = device.llvm();
         let memory = device.memory().info();
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let cache = cache::cache();
         let ready = llvm.is_ok() && target.is_some();
         if self.json {
             let value = json!({
@@ -43,6 +45,18 @@ impl Doctor {
                     "version": l.version().to_string(),
                 })),
                 "llvm_error": llvm.as_ref().err(),
+                "cache": cache.as_ref().map(|c| match c.usage() {
+                    Ok(u) => json!({
+                        "directory": c.directory().display().to_string(),
+                        "kernels": u.entries,
+                        "bytes": u.bytes,
+                        "limit": c.limit(),
+                    }),
+                    Err(e) => json!({
+                        "directory": c.directory().display().to_string(),
+                        "error": e.to_string(),
+                    }),
+                }),
                 "engine": if ready { "jit" } else { "interp" },
             });
             return Ok(output::print(&format!("{value:#}\n"))?);
@@ -65,6 +79,22 @@ impl Doctor {
         match &llvm {
             Ok(l) => row("LLVM", format!("{} at {}", l.version(), l.path().display())),
             Err(why) => row("LLVM", format!("none: {}", why.trim_end().replace('\n', "\n           "))),
+        }
+        match &cache {
+            Some(c) => {
+                let holds = match c.usage() {
+                    Ok(u) => format!(
+                        "{} compiled kernel{}, {:.1} of at most {} MiB",
+                        u.entries,
+                        if u.entries == 1 { "" } else { "s" },
+                        u.bytes as f64 / f64::from(1 << 20),
+                        c.limit() >> 20,
+                    ),
+                    Err(e) => format!("not used: {e}"),
+                };
+                row("cache", format!("{}: {holds}", c.directory().display()));
+            }
+            None => row("cache", "off".into()),
         }
         row("engine", if ready { "jit" } else { "interp" }.into());
         Ok(output::print(&out)?)

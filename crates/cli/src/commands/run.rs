@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::show::{self, Summary};
 use crate::value::{self, Data, Value};
-use crate::{input, number, output};
+use crate::{cache, input, number, output};
 use hostwarp::compile::{Param, Severity};
 use hostwarp::isa::Ty;
 use hostwarp::{Arg, Buffer, Device, Emit, Engine, Kernel, LaunchBuilder, Module, Options, Profile, Report};
@@ -23,6 +23,8 @@ Examples:
 A parameter that is missing is an error that shows the signature. Compilers number
 parameters (k_param_0); give them by position: 0=… 1=….
 `sym:NAME=VALUE` sets a .global or .const variable before the launch.
+Compiled kernels are kept in $HOSTWARP_CACHE_DIR, or hostwarp/ in the user's cache
+directory (`hostwarp doctor` says where); HOSTWARP_CACHE=off keeps none.
 Quote values with brackets in shells that expand them, and those with an `&`.";
 
 /// Run a kernel.
@@ -64,6 +66,9 @@ pub struct Run {
     /// Stop after so many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
+    /// Compile the kernel even if it is kept from an earlier run, and do not keep it.
+    #[arg(long)]
+    no_cache: bool,
     /// Write a buffer or variable to a file afterwards: .npy by extension, otherwise raw bytes.
     #[arg(long = "out", value_name = "NAME=FILE")]
     outs: Vec<String>,
@@ -165,10 +170,14 @@ impl Run {
             .ok_or_else(|| Failure::usage("--out takes NAME=FILE"))?;
 
         let source = input::read(&self.file)?;
-        let device = match self.threads {
-            Some(n) => Device::builder().threads(n.into()).build()?,
-            None => Device::new()?,
-        };
+        let mut device = Device::builder();
+        if let Some(n) = self.threads {
+            device = device.threads(n.into());
+        }
+        if let Some(cache) = cache::cache().filter(|_| !self.no_cache) {
+            device = device.cache(cache);
+        }
+        let device = device.build()?;
         let profile = self.profile.into();
         let module = device.load_with(&source.name, &source.bytes, Options { profile })?;
         if !self.json {
@@ -249,6 +258,7 @@ impl Run {
                 "ctas": report.ctas,
                 "engine": engine,
                 "width": report.width,
+                "cached": report.cached,
                 "note": report.note,
                 "prepare_seconds": report.prepare.as_secs_f64(),
                 "run_seconds": report.run.as_secs_f64(),
@@ -263,13 +273,14 @@ impl Run {
         let s = |n: u64| if n == 1 { "" } else { "s" };
         let width = report.width.map(|w| format!(", {w} lanes a vector")).unwrap_or_default();
         output::note(&format!(
-            "{}: {} CTA{} of {threads} thread{}, {engine}{width}: {} ({} to get ready)",
+            "{}: {} CTA{} of {threads} thread{}, {engine}{width}: {} ({} to get ready{})",
             kernel.name(),
             report.ctas,
             s(report.ctas),
             s(threads),
             show::time(report.run),
             show::time(report.prepare),
+            if report.cached { ", compiled before" } else { "" },
         ));
         Ok(output::print(&show::table(&summaries))?)
     }
