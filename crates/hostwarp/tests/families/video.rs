@@ -23,13 +23,22 @@ fn all(opcodes: &[&str]) -> Vec<Form> {
     opcodes.iter().flat_map(|opcode| forms(opcode)).collect()
 }
 
+/// On all cores: LLVM takes most of the time, and one kernel of it at a time.
 fn check(forms: &[Form], engine: Engine) {
-    let mut check = Check::new(&[engine]);
-    let mut words = Words::new(1);
-    for forms in forms.chunks(FORMS) {
-        check.batch(&Batch { forms, columns: words.columns(LANES) });
-    }
-    check.finish();
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let share = forms.len().div_ceil(threads).next_multiple_of(FORMS);
+    std::thread::scope(|scope| {
+        for (n, forms) in forms.chunks(share).enumerate() {
+            scope.spawn(move || {
+                let mut check = Check::new(&[engine]);
+                let mut words = Words::new(1 + n as u64);
+                for forms in forms.chunks(FORMS) {
+                    check.batch(&Batch { forms, columns: words.columns(LANES) });
+                }
+                check.finish();
+            });
+        }
+    });
 }
 
 #[test]
