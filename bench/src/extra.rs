@@ -1,4 +1,4 @@
-//! What is measured besides ratios: compile times, cold start, scaling over threads and over the size of a problem.
+//! What is measured besides ratios: compile times, starts of a process, scaling over threads and over the size of a problem.
 
 use crate::case::{self, Case};
 use crate::contestant::{Contestant, Result, launch};
@@ -74,39 +74,41 @@ pub fn growth(device: &Device, most: Duration) -> Result<Vec<Compile>> {
     Ok(out)
 }
 
-/// Median wall time of `hostwarp run` on a saxpy of 1M elements, as a process from start to end; engine by engine.
-pub fn cold_start(hostwarp: &str) -> Result<Vec<(&'static str, Duration)>> {
+/// Median wall time of `hostwarp run` on a saxpy of 1M elements, as a process from start to end: compiled anew, compiled before, and on
+/// the interpreter.
+pub fn starts(hostwarp: &str) -> Result<Vec<(&'static str, Duration)>> {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/saxpy.ptx");
-    let mut out = vec![];
-    for engine in ["jit", "interp"] {
-        let mut times = vec![];
-        for _ in 0..11 {
-            let began = Instant::now();
-            let status = Command::new(hostwarp)
-                .args([
-                    "run",
-                    example,
-                    "--engine",
-                    engine,
-                    "--grid",
-                    "4096",
-                    "--block",
-                    "256",
-                    "n=1048576",
-                    "a=2",
-                ])
-                .args(["x=f32[1048576]:iota", "y=f32[1048576]=1"])
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status()
-                .map_err(|e| format!("{hostwarp}: {e}"))?;
-            if !status.success() {
-                return Err(format!("`{hostwarp} run` failed"));
-            }
-            times.push(began.elapsed().as_secs_f64());
+    let cache = std::env::temp_dir().join(format!("hostwarp-bench-{}", std::process::id()));
+    let start = |arguments: &[&str]| -> Result<f64> {
+        let began = Instant::now();
+        let status = Command::new(hostwarp)
+            .args(["run", example, "--grid", "4096", "--block", "256", "n=1048576", "a=2"])
+            .args(["x=f32[1048576]:iota", "y=f32[1048576]=1"])
+            .args(arguments)
+            .env_remove("HOSTWARP_CACHE")
+            .env("HOSTWARP_CACHE_DIR", &cache)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .map_err(|e| format!("{hostwarp}: {e}"))?;
+        if !status.success() {
+            return Err(format!("`{hostwarp} run` failed"));
         }
-        out.push((engine, Duration::from_secs_f64(median(&times))));
+        Ok(began.elapsed().as_secs_f64())
+    };
+    let kinds = [
+        ("jit, compiled anew", &["--engine", "jit", "--no-cache"][..]),
+        ("jit, compiled before", &["--engine", "jit"]),
+        ("interp", &["--engine", "interp"]),
+    ];
+    let mut out = vec![];
+    for (name, arguments) in kinds {
+        // The first brings files into memory, and fills the cache.
+        start(arguments)?;
+        let times = (0..11).map(|_| start(arguments)).collect::<Result<Vec<_>>>()?;
+        out.push((name, Duration::from_secs_f64(median(&times))));
     }
+    let _ = std::fs::remove_dir_all(cache);
     Ok(out)
 }
 

@@ -59,7 +59,7 @@ fn run() -> Result {
         println!("{}", report::line(&row));
         results.rows.push(row);
         if results.compile.is_empty() {
-            // The first finds libLLVM; that is measured by the cold start.
+            // The first finds libLLVM; that is measured by the starts.
             extra::compile(&device, &case, 1)?;
         }
         let compile = extra::compile(&device, &case, 5)?;
@@ -76,9 +76,9 @@ fn run() -> Result {
     results.sizes = extra::sizes(&mut contestants, threads)?;
     results.scaling = extra::scaling(&mut contestants, threads)?;
     let command = root.join("target/release/hostwarp");
-    match extra::cold_start(&command.display().to_string()) {
-        Ok(times) => results.cold = times,
-        Err(e) => eprintln!("cold start is not measured: {e}"),
+    match extra::starts(&command.display().to_string()) {
+        Ok(times) => results.starts = times,
+        Err(e) => eprintln!("starts are not measured: {e}"),
     }
     report::write(&root.join("docs"), &results)?;
     println!(

@@ -17,7 +17,7 @@ pub struct Results {
     pub growth: Vec<Compile>,
     pub sizes: Vec<(usize, Row)>,
     pub scaling: Vec<(usize, Row)>,
-    pub cold: Vec<(&'static str, Duration)>,
+    pub starts: Vec<(&'static str, Duration)>,
 }
 
 /// Columns of the table of ratios.
@@ -118,13 +118,13 @@ fn figures(results: &Results) -> String {
         let _ = writeln!(out, "| {} | {load} ms | {jit} ms | {} ms | {interp} ms |", c.instructions, ms(per));
     }
 
-    if !results.cold.is_empty() {
+    if !results.starts.is_empty() {
         let _ = writeln!(
             out,
-            "\n## Cold start\n\n`hostwarp run` on a saxpy of 1M elements, from start to end of the process:\n"
+            "\n## Start\n\n`hostwarp run` on a saxpy of 1M elements, from start to end of the process:\n"
         );
-        for (engine, time) in &results.cold {
-            let _ = writeln!(out, "- {engine}: {} ms", ms(*time));
+        for (kind, time) in &results.starts {
+            let _ = writeln!(out, "- {kind}: {} ms", ms(*time));
         }
     }
 

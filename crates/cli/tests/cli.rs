@@ -307,6 +307,47 @@ fn stages_are_shown() {
     assert!(!interp(&[&example("saxpy.ptx"), "--emit", "plan"]).exits(0).out.is_empty());
 }
 
+#[test]
+fn compiled_kernels_are_kept_and_found_again() {
+    if hostwarp(&["doctor", "--json"]).json()["engine"] != "jit" {
+        return;
+    }
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept-kernels");
+    let _ = std::fs::remove_dir_all(&directory);
+    let kept = |arguments: &[&str]| {
+        let mut c = command(arguments);
+        c.env_remove("HOSTWARP_CACHE").env("HOSTWARP_CACHE_DIR", &directory);
+        c
+    };
+    let k = kernel(
+        "kept.ptx",
+        ".reg .b64 %a; .reg .b32 %t; ld.param.u64 %a, [out]; mov.u32 %t, %tid.x; mad.wide.u32 %a, %t, 4, %a; st.global.u32 [%a], %t;",
+    );
+    let run = ["run", "--json", "--block", "32", k.text(), "out=u32[32]"];
+    let without = [&run[..], &["--no-cache"]].concat();
+    let cached = |arguments: &[&str]| {
+        let r = ran(kept(arguments).output().expect("the binary is there")).exits(0).json();
+        assert_eq!((&r["engine"], &r["buffers"][0]["max"]), (&"jit".into(), &31.into()), "{r}");
+        r["cached"].as_bool().expect("said")
+    };
+    let kernels =
+        || ran(kept(&["doctor", "--json"]).output().expect("it is there")).json()["cache"]["kernels"].clone();
+    assert!(!cached(&without) && !directory.exists());
+    assert_eq!(kernels(), 0);
+    // Several at once, all of which find nothing.
+    let all: Vec<_> =
+        (0..4).map(|_| kept(&run).stdout(Stdio::piped()).spawn().expect("it is there")).collect();
+    for child in all {
+        ran(child.wait_with_output().expect("it ends")).exits(0);
+    }
+    assert!(cached(&run) && !cached(&without));
+    assert_eq!(kernels(), 1);
+    let told = ran(kept(&["doctor"]).output().expect("it is there")).exits(0);
+    told.says("kept-kernels").says("1 compiled kernel,");
+    hostwarp(&["doctor"]).exits(0).says("off");
+    let _ = std::fs::remove_dir_all(&directory);
+}
+
 /// The arguments an example's header runs it with, files to write left out.
 fn header_arguments(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).expect("text");
