@@ -19,36 +19,78 @@ pub struct Summary {
     nans: usize,
 }
 
+/// The least and the greatest element, with what they are compared by.
+#[derive(Default)]
+struct Extremes {
+    min: Option<(i64, u64)>,
+    max: Option<(i64, u64)>,
+    nans: usize,
+}
+
+impl Extremes {
+    /// A loop of its own for each kind and width: millions of elements are looked at after every run.
+    fn of<const WIDTH: usize>(data: &Data) -> Extremes {
+        let unused = 64 - 8 * WIDTH as u32;
+        let sign = 1 << (8 * WIDTH - 1);
+        // Floats are a sign and a magnitude, which is in the order of the values; zeros are equal.
+        let float = |infinity: i64| {
+            move |bits: u64| {
+                let magnitude = (bits & (sign - 1)) as i64;
+                (magnitude <= infinity).then_some(if bits & sign != 0 { -magnitude } else { magnitude })
+            }
+        };
+        match data.ty {
+            Ty::F16 => Extremes::by::<WIDTH>(data, float(0x7c00)),
+            Ty::BF16 => Extremes::by::<WIDTH>(data, float(0x7f80)),
+            Ty::F32 | Ty::Tf32 => Extremes::by::<WIDTH>(data, float(0x7f80_0000)),
+            Ty::F64 => Extremes::by::<WIDTH>(data, float(0x7ff0_0000_0000_0000)),
+            ty if ty.kind() == Kind::Signed => {
+                Extremes::by::<WIDTH>(data, |bits| Some(((bits << unused) as i64) >> unused))
+            }
+            _ => Extremes::by::<WIDTH>(data, |bits| Some((bits ^ (1 << 63)) as i64)),
+        }
+    }
+
+    /// `rank` is in the order of the elements, and none for what has no place in it.
+    fn by<const WIDTH: usize>(data: &Data, rank: impl Fn(u64) -> Option<i64>) -> Extremes {
+        let mut out = Extremes::default();
+        for element in data.bytes.as_chunks::<WIDTH>().0 {
+            let mut bits = [0; 8];
+            bits[..WIDTH].copy_from_slice(element);
+            let bits = u64::from_le_bytes(bits);
+            let Some(rank) = rank(bits) else {
+                out.nans += 1;
+                continue;
+            };
+            if out.min.is_none_or(|(least, _)| rank < least) {
+                out.min = Some((rank, bits));
+            }
+            if out.max.is_none_or(|(greatest, _)| rank > greatest) {
+                out.max = Some((rank, bits));
+            }
+        }
+        out
+    }
+}
+
 impl Summary {
     /// Looks at every element.
     pub fn new(data: &Data) -> Summary {
         let ty = data.ty;
-        let (mut min, mut max, mut nans) = (None, None, 0);
-        let less = |a: u64, b: u64| match ty.kind() {
-            Kind::Float => number::to_f64(a, ty) < number::to_f64(b, ty),
-            Kind::Signed => number::signed(a, ty.bits()) < number::signed(b, ty.bits()),
-            _ => a < b,
+        let Extremes { min, max, nans } = match number::size(ty) {
+            1 => Extremes::of::<1>(data),
+            2 => Extremes::of::<2>(data),
+            4 => Extremes::of::<4>(data),
+            _ => Extremes::of::<8>(data),
         };
-        for bits in data.elements() {
-            if ty.is_float() && number::to_f64(bits, ty).is_nan() {
-                nans += 1;
-                continue;
-            }
-            if min.is_none_or(|m| less(bits, m)) {
-                min = Some(bits);
-            }
-            if max.is_none_or(|m| less(m, bits)) {
-                max = Some(bits);
-            }
-        }
         let elements = data.elements();
         Summary {
             ty: data.type_text(),
             len: elements.len(),
             first: elements.take(FIRST).collect(),
             element: ty,
-            min,
-            max,
+            min: min.map(|(_, bits)| bits),
+            max: max.map(|(_, bits)| bits),
             nans,
         }
     }
@@ -145,6 +187,13 @@ mod tests {
         assert_eq!((s.min, s.max, s.nans), (Some(0xbf80_0000), Some(0x3f80_0000), 1));
         assert_eq!(s.json("x")["first"][1], "nan");
         assert_eq!(s.json("x")["shape"], json!([3]));
+        let infinity = 0x7ff0_0000_0000_0000;
+        let s = Summary::new(&data(Ty::F64, &[0, 1 << 63, infinity, infinity + 1]));
+        assert_eq!((s.min, s.max, s.nans), (Some(0), Some(infinity), 1));
+        let s = Summary::new(&data(Ty::F16, &[0xfc00, 0x7e00, 0xbc00]));
+        assert_eq!((s.min, s.max, s.nans), (Some(0xfc00), Some(0xbc00), 1));
+        let s = Summary::new(&data(Ty::U64, &[u64::MAX, 1]));
+        assert_eq!((s.min, s.max), (Some(1), Some(u64::MAX)));
     }
 
     #[test]

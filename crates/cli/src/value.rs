@@ -164,23 +164,33 @@ impl Array {
 
     /// The elements; an error if they do not fit in the host's memory.
     pub fn data(&self) -> Result<Data, String> {
-        let width = size(self.ty);
         let mut bytes: Vec<u8> = vec![];
         bytes
             .try_reserve_exact(self.byte_len())
             .map_err(|_| format!("the host has no memory for {}", self.type_text()))?;
         bytes.resize(self.byte_len(), 0);
         if self.fill != Fill::Bits(0) {
-            for (i, chunk) in bytes.chunks_exact_mut(width).enumerate() {
-                let bits = match self.fill {
-                    Fill::Bits(bits) => bits,
-                    Fill::Iota => iota(i as u64, self.ty),
-                    Fill::Random(seed) => random(seed, i as u64, self.ty),
-                };
-                chunk.copy_from_slice(&bits.to_le_bytes()[..width]);
+            match size(self.ty) {
+                1 => self.fill::<1>(&mut bytes),
+                2 => self.fill::<2>(&mut bytes),
+                4 => self.fill::<4>(&mut bytes),
+                _ => self.fill::<8>(&mut bytes),
             }
         }
         Ok(Data { ty: self.ty, shape: self.shape.clone(), bytes })
+    }
+
+    /// Of a width known when compiling: a start of the process must not be spent on copying elements byte by byte.
+    fn fill<const WIDTH: usize>(&self, bytes: &mut [u8]) {
+        let (elements, _) = bytes.as_chunks_mut::<WIDTH>();
+        for (i, element) in elements.iter_mut().enumerate() {
+            let bits = match self.fill {
+                Fill::Bits(bits) => bits,
+                Fill::Iota => iota(i as u64, self.ty),
+                Fill::Random(seed) => random(seed, i as u64, self.ty),
+            };
+            element.copy_from_slice(&bits.to_le_bytes()[..WIDTH]);
+        }
     }
 }
 
