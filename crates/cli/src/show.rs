@@ -1,7 +1,7 @@
 //! Buffers as people and programs see them.
 
 use crate::number::{self, type_name};
-use crate::value::Data;
+use crate::value::{PIECE, elements, type_text};
 use hostwarp::isa::{Kind, Ty};
 use serde_json::{Value as Json, json};
 
@@ -29,7 +29,8 @@ struct Extremes {
 
 impl Extremes {
     /// A loop of its own for each kind and width: millions of elements are looked at after every run.
-    fn of<const WIDTH: usize>(data: &Data) -> Extremes {
+    fn take<const WIDTH: usize>(&mut self, ty: Ty, bytes: &[u8]) {
+        let (elements, _) = bytes.as_chunks::<WIDTH>();
         let unused = 64 - 8 * WIDTH as u32;
         let sign = 1 << (8 * WIDTH - 1);
         // Floats are a sign and a magnitude, which is in the order of the values; zeros are equal.
@@ -39,60 +40,71 @@ impl Extremes {
                 (magnitude <= infinity).then_some(if bits & sign != 0 { -magnitude } else { magnitude })
             }
         };
-        match data.ty {
-            Ty::F16 => Extremes::by::<WIDTH>(data, float(0x7c00)),
-            Ty::BF16 => Extremes::by::<WIDTH>(data, float(0x7f80)),
-            Ty::F32 | Ty::Tf32 => Extremes::by::<WIDTH>(data, float(0x7f80_0000)),
-            Ty::F64 => Extremes::by::<WIDTH>(data, float(0x7ff0_0000_0000_0000)),
+        match ty {
+            Ty::F16 => self.by(elements, float(0x7c00)),
+            Ty::BF16 => self.by(elements, float(0x7f80)),
+            Ty::F32 | Ty::Tf32 => self.by(elements, float(0x7f80_0000)),
+            Ty::F64 => self.by(elements, float(0x7ff0_0000_0000_0000)),
             ty if ty.kind() == Kind::Signed => {
-                Extremes::by::<WIDTH>(data, |bits| Some(((bits << unused) as i64) >> unused))
+                self.by(elements, |bits| Some(((bits << unused) as i64) >> unused));
             }
-            _ => Extremes::by::<WIDTH>(data, |bits| Some((bits ^ (1 << 63)) as i64)),
+            _ => self.by(elements, |bits| Some((bits ^ (1 << 63)) as i64)),
         }
     }
 
     /// `rank` is in the order of the elements, and none for what has no place in it.
-    fn by<const WIDTH: usize>(data: &Data, rank: impl Fn(u64) -> Option<i64>) -> Extremes {
-        let mut out = Extremes::default();
-        for element in data.bytes.as_chunks::<WIDTH>().0 {
+    fn by<const WIDTH: usize>(&mut self, elements: &[[u8; WIDTH]], rank: impl Fn(u64) -> Option<i64>) {
+        for element in elements {
             let mut bits = [0; 8];
             bits[..WIDTH].copy_from_slice(element);
             let bits = u64::from_le_bytes(bits);
             let Some(rank) = rank(bits) else {
-                out.nans += 1;
+                self.nans += 1;
                 continue;
             };
-            if out.min.is_none_or(|(least, _)| rank < least) {
-                out.min = Some((rank, bits));
+            if self.min.is_none_or(|(least, _)| rank < least) {
+                self.min = Some((rank, bits));
             }
-            if out.max.is_none_or(|(greatest, _)| rank > greatest) {
-                out.max = Some((rank, bits));
+            if self.max.is_none_or(|(greatest, _)| rank > greatest) {
+                self.max = Some((rank, bits));
             }
         }
-        out
     }
 }
 
 impl Summary {
-    /// Looks at every element.
-    pub fn new(data: &Data) -> Summary {
-        let ty = data.ty;
-        let Extremes { min, max, nans } = match number::size(ty) {
-            1 => Extremes::of::<1>(data),
-            2 => Extremes::of::<2>(data),
-            4 => Extremes::of::<4>(data),
-            _ => Extremes::of::<8>(data),
-        };
-        let elements = data.elements();
-        Summary {
-            ty: data.type_text(),
-            len: elements.len(),
-            first: elements.take(FIRST).collect(),
-            element: ty,
-            min: min.map(|(_, bits)| bits),
-            max: max.map(|(_, bits)| bits),
-            nans,
+    /// Looks at every element of a buffer of so many bytes, which `read` gives from an offset on.
+    pub fn new<E>(
+        ty: Ty,
+        shape: &[usize],
+        bytes: usize,
+        mut read: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Summary, E> {
+        let mut extremes = Extremes::default();
+        let mut first = vec![];
+        let mut piece = vec![0; PIECE.min(bytes)];
+        for at in (0..bytes).step_by(PIECE) {
+            let piece = &mut piece[..PIECE.min(bytes - at)];
+            read(at, piece)?;
+            if at == 0 {
+                first.extend(elements(ty, piece).take(FIRST));
+            }
+            match number::size(ty) {
+                1 => extremes.take::<1>(ty, piece),
+                2 => extremes.take::<2>(ty, piece),
+                4 => extremes.take::<4>(ty, piece),
+                _ => extremes.take::<8>(ty, piece),
+            }
         }
+        Ok(Summary {
+            ty: type_text(ty, shape),
+            len: bytes / number::size(ty),
+            first,
+            element: ty,
+            min: extremes.min.map(|(_, bits)| bits),
+            max: extremes.max.map(|(_, bits)| bits),
+            nans: extremes.nans,
+        })
     }
 
     fn json_element(&self, bits: u64) -> Json {
@@ -172,33 +184,47 @@ pub fn time(d: std::time::Duration) -> String {
 mod tests {
     use super::*;
 
-    fn data(ty: Ty, bits: &[u64]) -> Data {
-        let bytes = bits.iter().flat_map(|b| b.to_le_bytes()[..number::size(ty)].to_vec()).collect();
-        Data { ty, shape: vec![bits.len()], bytes }
+    fn summary(ty: Ty, bits: &[u64]) -> Summary {
+        let bytes: Vec<u8> = bits.iter().flat_map(|b| b.to_le_bytes()[..number::size(ty)].to_vec()).collect();
+        let read = |at: usize, to: &mut [u8]| -> Result<(), ()> {
+            to.copy_from_slice(&bytes[at..][..to.len()]);
+            Ok(())
+        };
+        Summary::new(ty, &[bits.len()], bytes.len(), read).expect("nothing fails")
+    }
+
+    #[test]
+    fn buffers_are_looked_at_to_their_end() {
+        let bits: Vec<u64> = (0..PIECE as u64).map(|i| i + 5).collect();
+        let s = summary(Ty::U32, &bits);
+        assert_eq!((s.len, s.min, s.max), (bits.len(), bits.first().copied(), bits.last().copied()));
+        assert_eq!(s.first, bits[..FIRST]);
+        let s = summary(Ty::F32, &[]);
+        assert_eq!((s.len, s.min, s.first.len()), (0, None, 0));
     }
 
     #[test]
     fn extremes_are_taken_in_the_elements_type() {
-        let s = Summary::new(&data(Ty::S8, &[0x80, 0x7f, 0]));
+        let s = summary(Ty::S8, &[0x80, 0x7f, 0]);
         assert_eq!((s.min, s.max), (Some(0x80), Some(0x7f)));
-        let s = Summary::new(&data(Ty::U8, &[0x80, 0x7f, 0]));
+        let s = summary(Ty::U8, &[0x80, 0x7f, 0]);
         assert_eq!((s.min, s.max), (Some(0), Some(0x80)));
-        let s = Summary::new(&data(Ty::F32, &[0xbf80_0000, 0x7fff_ffff, 0x3f80_0000]));
+        let s = summary(Ty::F32, &[0xbf80_0000, 0x7fff_ffff, 0x3f80_0000]);
         assert_eq!((s.min, s.max, s.nans), (Some(0xbf80_0000), Some(0x3f80_0000), 1));
         assert_eq!(s.json("x")["first"][1], "nan");
         assert_eq!(s.json("x")["shape"], json!([3]));
         let infinity = 0x7ff0_0000_0000_0000;
-        let s = Summary::new(&data(Ty::F64, &[0, 1 << 63, infinity, infinity + 1]));
+        let s = summary(Ty::F64, &[0, 1 << 63, infinity, infinity + 1]);
         assert_eq!((s.min, s.max, s.nans), (Some(0), Some(infinity), 1));
-        let s = Summary::new(&data(Ty::F16, &[0xfc00, 0x7e00, 0xbc00]));
+        let s = summary(Ty::F16, &[0xfc00, 0x7e00, 0xbc00]);
         assert_eq!((s.min, s.max, s.nans), (Some(0xfc00), Some(0xbc00), 1));
-        let s = Summary::new(&data(Ty::U64, &[u64::MAX, 1]));
+        let s = summary(Ty::U64, &[u64::MAX, 1]);
         assert_eq!((s.min, s.max), (Some(1), Some(u64::MAX)));
     }
 
     #[test]
     fn columns_line_up() {
-        let s = |n: u64| Summary::new(&data(Ty::U32, &(0..n).collect::<Vec<_>>()));
+        let s = |n: u64| summary(Ty::U32, &(0..n).collect::<Vec<_>>());
         let text =
             anstream::adapter::strip_str(&table(&[("a".into(), s(2)), ("long".into(), s(20))])).to_string();
         let expected = "\

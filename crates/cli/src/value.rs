@@ -56,6 +56,10 @@ pub enum Fill {
     Random(u64),
 }
 
+/// Buffers are filled and looked at in pieces of so many bytes, a whole number of elements of any type: what stays in the CPU's cache
+/// takes no memory from the system, and getting that takes longer than a short kernel.
+pub const PIECE: usize = 64 << 10;
+
 /// Elements on the host.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Data {
@@ -169,21 +173,29 @@ impl Array {
             .try_reserve_exact(self.byte_len())
             .map_err(|_| format!("the host has no memory for {}", self.type_text()))?;
         bytes.resize(self.byte_len(), 0);
-        if self.fill != Fill::Bits(0) {
-            match size(self.ty) {
-                1 => self.fill::<1>(&mut bytes),
-                2 => self.fill::<2>(&mut bytes),
-                4 => self.fill::<4>(&mut bytes),
-                _ => self.fill::<8>(&mut bytes),
-            }
-        }
+        self.write(0, &mut bytes);
         Ok(Data { ty: self.ty, shape: self.shape.clone(), bytes })
     }
 
+    /// Whether all bits are zero, as they are in new memory.
+    pub fn is_zero(&self) -> bool {
+        self.fill == Fill::Bits(0)
+    }
+
+    /// Writes the elements from number `first` on.
+    pub fn write(&self, first: usize, bytes: &mut [u8]) {
+        match size(self.ty) {
+            1 => self.fill::<1>(first, bytes),
+            2 => self.fill::<2>(first, bytes),
+            4 => self.fill::<4>(first, bytes),
+            _ => self.fill::<8>(first, bytes),
+        }
+    }
+
     /// Of a width known when compiling: a start of the process must not be spent on copying elements byte by byte.
-    fn fill<const WIDTH: usize>(&self, bytes: &mut [u8]) {
+    fn fill<const WIDTH: usize>(&self, first: usize, bytes: &mut [u8]) {
         let (elements, _) = bytes.as_chunks_mut::<WIDTH>();
-        for (i, element) in elements.iter_mut().enumerate() {
+        for (i, element) in (first..).zip(elements) {
             let bits = match self.fill {
                 Fill::Bits(bits) => bits,
                 Fill::Iota => iota(i as u64, self.ty),
@@ -271,20 +283,15 @@ impl Data {
             if path.extension().is_some_and(|e| e == "npy") { &npy::write(self) } else { &self.bytes };
         std::fs::write(path, bytes).map_err(|e| format!("cannot write `{}`: {e}", path.display()))
     }
+}
 
-    /// The bits of the elements.
-    pub fn elements(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
-        self.bytes.chunks_exact(size(self.ty)).map(|c| {
-            let mut bits = [0; 8];
-            bits[..c.len()].copy_from_slice(c);
-            u64::from_le_bytes(bits)
-        })
-    }
-
-    /// `f32[64,64]`
-    pub fn type_text(&self) -> String {
-        type_text(self.ty, &self.shape)
-    }
+/// The bits of the elements in some bytes.
+pub fn elements(ty: Ty, bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    bytes.chunks_exact(size(ty)).map(|c| {
+        let mut bits = [0; 8];
+        bits[..c.len()].copy_from_slice(c);
+        u64::from_le_bytes(bits)
+    })
 }
 
 #[cfg(test)]
@@ -339,13 +346,17 @@ mod tests {
         assert_eq!(array("f32[0]").data().unwrap().bytes, Vec::<u8>::new());
         for ty in ["f16", "bf16", "f32", "f64"] {
             let data = array(&format!("{ty}[4096]:rand=1")).data().unwrap();
-            let values: Vec<f64> = data.elements().map(|b| number::to_f64(b, data.ty)).collect();
+            let values: Vec<f64> =
+                elements(data.ty, &data.bytes).map(|b| number::to_f64(b, data.ty)).collect();
             assert!(values.iter().all(|v| (0.0..1.0).contains(v)), "{ty}");
             let mean = values.iter().sum::<f64>() / 4096.0;
             assert!((0.45..0.55).contains(&mean), "{ty}: {mean}");
         }
         // Recorded outputs depend on these bits.
-        assert_eq!(array("u32[2]:rand=1").data().unwrap().elements().collect::<Vec<_>>(), RANDOM_1);
+        assert_eq!(
+            elements(Ty::U32, &array("u32[2]:rand=1").data().unwrap().bytes).collect::<Vec<_>>(),
+            RANDOM_1
+        );
         assert_ne!(array("u32[2]:rand=2").data(), array("u32[2]:rand=1").data());
     }
 

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::show::{self, Summary};
-use crate::value::{self, Data, Value};
+use crate::value::{self, Data, PIECE, Value};
 use crate::{cache, input, number, output};
 use hostwarp::compile::{Param, Severity};
 use hostwarp::isa::Ty;
@@ -153,6 +153,11 @@ impl Made {
     fn data(&self) -> Result<Data, Failure> {
         Ok(Data { ty: self.ty, shape: self.shape.clone(), bytes: self.buffer.to_vec()? })
     }
+
+    fn summary(&self) -> Result<Summary, hostwarp::Error> {
+        let read = |at: usize, bytes: &mut [u8]| self.buffer.read(at, bytes);
+        Summary::new(self.ty, &self.shape, self.buffer.len(), read)
+    }
 }
 
 impl Run {
@@ -218,12 +223,10 @@ impl Run {
         check_outs(&outs, &kernel, &module, &made)?;
         let report = run_with_progress(launch, self.json).map_err(|e| explain(e, &source))?;
 
-        let buffers: Vec<(String, Data)> =
-            made.iter().map(|m| Ok((m.name.clone(), m.data()?))).collect::<Result<_, Failure>>()?;
         for (name, path) in outs {
-            find_out(name, &kernel, &module, &buffers)?.write(path).map_err(Failure::input)?;
+            find_out(name, &kernel, &module, &made)?.write(path).map_err(Failure::input)?;
         }
-        self.tell(&kernel, &report, &buffers)
+        self.tell(&kernel, &report, &made)
     }
 
     fn kernel(&self, module: &Module) -> Result<Kernel, Failure> {
@@ -241,9 +244,9 @@ impl Run {
         }
     }
 
-    fn tell(&self, kernel: &Kernel, report: &Report, buffers: &[(String, Data)]) -> Result<(), Failure> {
+    fn tell(&self, kernel: &Kernel, report: &Report, made: &[Made]) -> Result<(), Failure> {
         let summaries: Vec<(String, Summary)> =
-            buffers.iter().map(|(n, d)| (n.clone(), Summary::new(d))).collect();
+            made.iter().map(|m| Ok((m.name.clone(), m.summary()?))).collect::<Result<_, Failure>>()?;
         let block = self.block.map(|b| b.0).or(kernel.compiled().limits.required_cta).unwrap_or([1; 3]);
         let engine = match report.engine {
             Engine::Jit => "jit",
@@ -399,19 +402,25 @@ fn params_of(device: &Device, kernel: &Kernel, arguments: Vec<(String, Value)>) 
     Ok((made, args))
 }
 
-/// A buffer with its contents. Device memory is asked first: it knows its size, the host may fail hard.
+/// A buffer with its contents.
 fn make_buffer(device: &Device, name: &str, value: Value) -> Result<(Buffer<u8>, Ty, Vec<usize>), Failure> {
-    let reserved = match &value {
-        Value::Array(a) => Some(device.buffer_named::<u8>(name, a.byte_len())?),
-        _ => None,
+    let Value::Array(array) = value else {
+        let data = data(value)?;
+        let buffer = device.buffer_named::<u8>(name, data.bytes.len())?;
+        buffer.write(0, &data.bytes)?;
+        return Ok((buffer, data.ty, data.shape));
     };
-    let data = data(value)?;
-    let buffer = match reserved {
-        Some(buffer) => buffer,
-        None => device.buffer_named::<u8>(name, data.bytes.len())?,
-    };
-    buffer.write(0, &data.bytes)?;
-    Ok((buffer, data.ty, data.shape))
+    let bytes = array.byte_len();
+    let buffer = device.buffer_named::<u8>(name, bytes)?;
+    if !array.is_zero() {
+        let mut piece = vec![0; PIECE.min(bytes)];
+        for at in (0..bytes).step_by(PIECE) {
+            let piece = &mut piece[..PIECE.min(bytes - at)];
+            array.write(at / number::size(array.ty), piece);
+            buffer.write(at, piece)?;
+        }
+    }
+    Ok((buffer, array.ty, array.shape))
 }
 
 fn takes(p: &Param) -> String {
@@ -488,12 +497,7 @@ fn check_outs(
     Ok(())
 }
 
-fn find_out(
-    name: &str,
-    kernel: &Kernel,
-    module: &Module,
-    buffers: &[(String, Data)],
-) -> Result<Data, Failure> {
+fn find_out(name: &str, kernel: &Kernel, module: &Module, made: &[Made]) -> Result<Data, Failure> {
     if let Some(symbol) = name.strip_prefix("sym:") {
         let ty = module.symbol(symbol)?.ty;
         let ty = if number::ELEMENTS.contains(&ty) { ty } else { Ty::U8 };
@@ -501,8 +505,8 @@ fn find_out(
         return Ok(Data { ty, shape: vec![bytes.len() / number::size(ty)], bytes });
     }
     let param = param_index(kernel, name).map(|i| kernel.params()[i].name.as_str());
-    let found = buffers.iter().find(|(n, _)| Some(n.as_str()) == param);
-    found.map(|(_, d)| d.clone()).ok_or_else(|| Failure::launch(format!("--out: `{name}` is no buffer")))
+    let found = made.iter().find(|m| Some(m.name.as_str()) == param);
+    found.ok_or_else(|| Failure::launch(format!("--out: `{name}` is no buffer")))?.data()
 }
 
 /// Shows how far a long run is, where somebody can see it.
