@@ -561,7 +561,9 @@ impl Generator<'_> {
             return vec![];
         }
         let (mut out, guard) = self.condition();
+        // With masks a loop has one kind only: who has gone on with the next turn would not learn who leaves after that.
         let goes_on = self.r.percent(40);
+        let goes_on = if warp { counter.1 % 2 == 0 } else { goes_on };
         let masks = masks.map_or(vec![], |m| if goes_on { vec![m[2]] } else { vec![m[1], m[2]] });
         out.push(Stmt::Leave { guard, counter, goes_on, masks });
         out
