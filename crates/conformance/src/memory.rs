@@ -1,6 +1,6 @@
 //! Cases that use memory, or wait for other threads.
 //!
-//! Every thread has a slot of 16 bytes in every state space. Before the instruction it holds what [`fixed`] says, or the operands `m0`,
+//! Every thread has a slot of 16 bytes in every state space. Before the instruction it holds what `fixed` says, or the operands `m0`,
 //! `m1`, … over that; behind it, what it holds is the result. Constant memory and parameters hold the fixed values from the beginning, and so does a part of global memory
 //! that is never written, for loads that want that.
 
