@@ -5,6 +5,7 @@ use crate::module::Compiled;
 use crate::schedule::{Interp, Progress, run_grid};
 use crate::{Buffer, Device, Error, Kernel, Pod};
 use hostwarp_interp::{Launch, Limits, Program};
+use hostwarp_ir::Op;
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_jit::KernelText;
 use hostwarp_jit::llvm::{Object, Tier};
@@ -414,7 +415,14 @@ impl<'a> LaunchBuilder<'a> {
         let fits = |w: u32| threads.is_multiple_of(w) && (flat || block[0].is_multiple_of(w));
         // Lanes that leave a loop wait for the others: the fewer the better.
         let apart = plan.loops.iter().any(|l| l.divergent_exit);
-        let wide = WIDE.into_iter().find(|(w, words)| fits(*w) && plan.pressure <= *words);
+        // Atomics go lane by lane anyhow, and ops on packed values need registers in between.
+        let plain = func
+            .blocks
+            .iter()
+            .flat_map(|b| &b.insts)
+            .all(|i| !matches!(i.op, Op::Atomic(..)) && i.result.is_none_or(|r| func.ty(r).count == 1));
+        let wide =
+            WIDE.into_iter().find(|(w, words)| fits(*w) && plan.pressure <= *words && (plain || *w <= 64));
         Ok(wide.filter(|_| !apart).map_or(32, |(w, _)| w))
     }
 
