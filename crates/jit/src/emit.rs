@@ -96,7 +96,7 @@ struct Emitter<'a> {
     /// Where to go when a check fails: the block is run again, with care. None once it has changed something.
     careful: Option<String>,
     /// Accesses of the block being written that are checked together.
-    shared_checks: Vec<memory::SharedCheck>,
+    joint_checks: Vec<memory::JointCheck>,
     /// The comparison that ends the block being written, if [only that](Emitter::find_lazy_compare) needs it.
     lazy_compare: Option<Value>,
     sites: Vec<(Block, usize)>,
@@ -179,7 +179,7 @@ impl<'a> Emitter<'a> {
             block: Block::ENTRY,
             mask: None,
             careful: None,
-            shared_checks: vec![],
+            joint_checks: vec![],
             lazy_compare: None,
             sites: vec![],
             helpers: BTreeMap::new(),
@@ -330,24 +330,26 @@ group:
 
     /// Something that is the same for the whole call, made at the start of the function.
     fn once(&mut self, name: &str, inst: impl FnOnce(&mut Self) -> String) -> Reg {
-        if let Some(reg) = self.once.get(name) {
-            return reg.clone();
-        }
-        let inst = inst(self);
-        let reg = format!("%{name}");
-        let _ = writeln!(self.entry, "  {reg} = {inst}");
-        self.once.insert(name.to_owned(), reg.clone());
-        reg
+        self.make_once(name, inst, |e| &mut e.entry)
     }
 
     /// Something that is the same for a group, made where it begins.
     fn per_group(&mut self, name: &str, inst: impl FnOnce(&mut Self) -> String) -> Reg {
+        self.make_once(name, inst, |e| &mut e.group_entry)
+    }
+
+    fn make_once(
+        &mut self,
+        name: &str,
+        inst: impl FnOnce(&mut Self) -> String,
+        place: impl FnOnce(&mut Self) -> &mut String,
+    ) -> Reg {
         if let Some(reg) = self.once.get(name) {
             return reg.clone();
         }
         let inst = inst(self);
         let reg = format!("%{name}");
-        let _ = writeln!(self.group_entry, "  {reg} = {inst}");
+        let _ = writeln!(place(self), "  {reg} = {inst}");
         self.once.insert(name.to_owned(), reg.clone());
         reg
     }
@@ -601,11 +603,7 @@ group:
             Op::Special(special) if !inst.op.is_pure() => self.clock(inst, special),
             _ => return self.pure(inst),
         }
-        let seen = match inst.op {
-            Op::Load(mem) => mem.order != hostwarp_ir::Order::Weak,
-            op => op.has_effect(),
-        };
-        if seen {
+        if is_seen(&inst.op) {
             self.careful = None;
         }
         Ok(())
@@ -798,6 +796,14 @@ group:
             known = Known { vector: Some(self.t.repeat(one, &scalar, self.w)), ..Known::default() };
         }
         self.define(r, known);
+    }
+}
+
+/// Whether others can tell that an op was run: then its block cannot be run again.
+fn is_seen(op: &Op) -> bool {
+    match op {
+        Op::Load(mem) => mem.order != hostwarp_ir::Order::Weak,
+        op => op.has_effect(),
     }
 }
 

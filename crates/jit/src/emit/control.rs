@@ -377,7 +377,7 @@ leave:
             Version::Whole => {
                 self.t.label(&format!("u{}", b.0));
                 self.careful = Some(format!("c{}", b.0));
-                self.find_shared_checks();
+                self.find_joint_checks();
                 self.lazy_compare = self.find_lazy_compare(b);
             }
             Version::Masked => {

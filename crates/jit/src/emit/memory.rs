@@ -44,11 +44,11 @@ impl Access {
 const I64: Shape = Shape { elem: Elem::I64, n: 1 };
 
 /// Accesses further apart than this many bytes are checked by themselves.
-const MOST_SHARED: i64 = 1 << 14;
+const MOST_JOINT: i64 = 1 << 14;
 
 /// One check for several accesses of a block.
 #[derive(Clone)]
-pub(super) struct SharedCheck {
+pub(super) struct JointCheck {
     root: Value,
     /// What they access, in bytes from the root: lane 0's, and for rows that of all lanes.
     from: i64,
@@ -529,7 +529,7 @@ impl Emitter<'_> {
 
     /// Checks the place that all lanes access; answers where it is.
     fn check_one(&mut self, access: &Access, fast: &str, slow: &str) -> Reg {
-        if let Some(at) = self.check_shared(access, (fast, slow)) {
+        if let Some(at) = self.check_jointly(access, (fast, slow)) {
             return at;
         }
         let address = self.wide_address(access.address);
@@ -543,7 +543,7 @@ impl Emitter<'_> {
 
     /// Checks a row from its first lane in the mask to its last; answers where lane 0's place is.
     fn check_row(&mut self, access: &Access, mask: Option<&str>, fast: &str, slow: &str) -> Reg {
-        if let Some(at) = self.check_shared(access, (fast, slow)) {
+        if let Some(at) = self.check_jointly(access, (fast, slow)) {
             return at;
         }
         let size = access.size();
@@ -575,19 +575,15 @@ impl Emitter<'_> {
     /// Accesses of the block being written, run by all lanes, that are a known distance apart: they are checked together, when the
     /// first of them is come to. Only as long as the block can be run [again](Emitter::careful), for the check says no more than
     /// that something is wrong with one of them.
-    pub(super) fn find_shared_checks(&mut self) {
-        self.shared_checks.clear();
+    pub(super) fn find_joint_checks(&mut self) {
+        self.joint_checks.clear();
         let func = self.func;
-        let mut found: Vec<((Space, Value, bool), SharedCheck)> = vec![];
+        let mut found: Vec<((Space, Value, bool), JointCheck)> = vec![];
         for (index, inst) in func.block(self.block).insts.iter().enumerate() {
             let (mem, ty) = match inst.op {
                 Op::Load(mem) => (Some(mem), inst.result.map(|r| self.ty(r))),
                 Op::Store(mem) => (Some(mem), Some(self.ty(inst.args[1]))),
                 _ => (None, None),
-            };
-            let seen = match inst.op {
-                Op::Load(mem) => mem.order != Order::Weak,
-                op => op.has_effect(),
             };
             if let (Some(mem), Some(ty), None) = (mem, ty, inst.guard) {
                 let access = self.access(index, inst, mem, ty);
@@ -601,10 +597,10 @@ impl Emitter<'_> {
                     (i64::from(access.size()), (mem.space, root, access.pattern == Pattern::Row));
                 let (from, to) = (offset, offset + size * lanes);
                 if lanes > 0 && !(mem.space == Space::Param && self.constant(access.address).is_some()) {
-                    let near = |c: &SharedCheck| {
+                    let near = |c: &JointCheck| {
                         (offset - c.from) % size == 0
                             && size as u32 == c.align
-                            && to.max(c.to) - from.min(c.from) <= MOST_SHARED
+                            && to.max(c.to) - from.min(c.from) <= MOST_JOINT
                     };
                     match found.iter_mut().find(|(k, c)| *k == key && near(c)) {
                         Some((_, c)) => {
@@ -613,7 +609,7 @@ impl Emitter<'_> {
                         }
                         None => found.push((
                             key,
-                            SharedCheck {
+                            JointCheck {
                                 root,
                                 from,
                                 to,
@@ -625,11 +621,11 @@ impl Emitter<'_> {
                     }
                 }
             }
-            if seen {
+            if super::is_seen(&inst.op) {
                 break;
             }
         }
-        self.shared_checks = found.into_iter().map(|(_, c)| c).filter(|c| c.members.len() > 1).collect();
+        self.joint_checks = found.into_iter().map(|(_, c)| c).filter(|c| c.members.len() > 1).collect();
     }
 
     /// An address as another value of this block's plus a number of bytes.
@@ -645,7 +641,7 @@ impl Emitter<'_> {
                 _ => break,
             };
             let step = (step << (64 - bits)) as i64 >> (64 - bits);
-            if step.unsigned_abs() > MOST_SHARED as u64 || offset.unsigned_abs() > MOST_SHARED as u64 {
+            if step.unsigned_abs() > MOST_JOINT as u64 || offset.unsigned_abs() > MOST_JOINT as u64 {
                 break;
             }
             offset += step;
@@ -656,14 +652,14 @@ impl Emitter<'_> {
 
     /// Checks an access together with others, or not at all if that has been done; answers where lane 0's place is. None for one that is
     /// to be checked by itself.
-    fn check_shared(&mut self, access: &Access, (fast, slow): (&str, &str)) -> Option<Reg> {
+    fn check_jointly(&mut self, access: &Access, (fast, slow): (&str, &str)) -> Option<Reg> {
         self.careful.as_ref()?;
         let index = access.index;
         let position =
-            |c: &SharedCheck| c.members.iter().find(|(i, _)| *i == index).map(|(_, offset)| *offset);
+            |c: &JointCheck| c.members.iter().find(|(i, _)| *i == index).map(|(_, offset)| *offset);
         let (n, offset) =
-            self.shared_checks.iter().enumerate().find_map(|(n, c)| position(c).map(|offset| (n, offset)))?;
-        let check = self.shared_checks[n].clone();
+            self.joint_checks.iter().enumerate().find_map(|(n, c)| position(c).map(|offset| (n, offset)))?;
+        let check = self.joint_checks[n].clone();
         let (base, _) = self.window(access.space);
         let begin = match &check.begin {
             Some(begin) => begin.clone(),
@@ -685,7 +681,7 @@ impl Emitter<'_> {
             let even = self.even(check.root);
             let len = (check.to - check.from) as u64;
             self.check_range(access.space, &begin, len, check.align, even, (fast, slow));
-            self.shared_checks[n].begin = Some(begin);
+            self.joint_checks[n].begin = Some(begin);
         }
         Some(at)
     }
