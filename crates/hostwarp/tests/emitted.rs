@@ -144,3 +144,44 @@ fn ptx_files(directory: &str) -> Vec<PathBuf> {
     let paths = entries.flatten().map(|entry| entry.path());
     paths.filter(|path| path.extension().is_some_and(|e| e == "ptx")).collect()
 }
+
+/// Vectors narrower than a warp change the order of its memory operations, so they are chosen only where no lane reads what another
+/// may write.
+#[test]
+fn narrow_vectors_only_where_nobody_can_tell() {
+    if Target::host().is_none() {
+        return;
+    }
+    let lanes = |between: &str| {
+        let ptx = format!(
+            ".version 8.8 .target sm_90 .address_size 64
+            .visible .entry k(.param .u64 from, .param .u64 to) {{
+                .shared .align 4 .b32 tile[256];
+                .reg .b32 %x, %y, %at, %v; .reg .b64 %from, %to, %d;
+                mov.u32 %x, %tid.x;
+                mov.u32 %y, %tid.y;
+                mad.lo.u32 %at, %y, 64, %x;
+                ld.param.u64 %from, [from];
+                ld.param.u64 %to, [to];
+                mul.wide.u32 %d, %at, 4;
+                add.u64 %from, %from, %d;
+                add.u64 %to, %to, %d;
+                ld.global.b32 %v, [%from];
+                {between}
+                st.global.b32 [%to], %v;
+                ret;
+            }}"
+        );
+        let module = device().load("k.ptx", ptx.into_bytes()).unwrap_or_else(|e| panic!("{e}"));
+        let kernel = module.kernel("k").expect("a kernel");
+        let text = kernel.launch().block([16, 16, 1]).emit(Emit::Llvm).unwrap_or_else(|e| panic!("{e}"));
+        [8, 16, 32].into_iter().find(|w| text.contains(&format!("<{w} x i1>")))
+    };
+    // A store of one lane may come before a load of another.
+    assert_eq!(lanes(""), Some(32));
+    // A barrier is between them.
+    assert_eq!(lanes("bar.sync 0;"), Some(16));
+    // Nothing but the barrier's other side is the same memory.
+    assert_eq!(lanes("st.shared.b32 [tile], %v; bar.sync 0; ld.shared.b32 %v, [tile];"), Some(16));
+    assert_eq!(lanes("bar.sync 0; st.shared.b32 [tile], %v; ld.shared.b32 %v, [tile];"), Some(32));
+}
