@@ -25,6 +25,7 @@ mod ops;
 mod ops_test;
 mod text;
 mod warp;
+mod x86;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;

@@ -6,6 +6,7 @@
 use hostwarp_ir::{Elem, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Round, Type};
 
 use super::text::{Reg, Shape, Text};
+use super::x86;
 use crate::target::Target;
 
 /// What the CPU has, as far as the text depends on it.
@@ -18,6 +19,7 @@ pub(crate) struct Cpu {
     pub(crate) avx: bool,
     /// Masks in registers of their own, 512-bit vectors, permutations across all of a register.
     pub(crate) avx512: bool,
+    pub(crate) registers: x86::Registers,
 }
 
 impl Cpu {
@@ -29,6 +31,7 @@ impl Cpu {
             f16c: arm || target.has("f16c"),
             avx: target.has("avx2"),
             avx512,
+            registers: x86::Registers::new(target),
         }
     }
 }
@@ -80,7 +83,7 @@ pub(crate) fn pure_op(
             });
             t.shuffle(to, arg(0), arg(1), mask)
         }
-        Op::HSum { signed } => horizontal_sum(t, args[0].1, arg(0), signed, arg(1), lanes),
+        Op::HSum { signed } => horizontal_sum(t, cpu, args[0].1, arg(0), signed, arg(1), lanes),
         Op::Float { op, .. } => {
             let name = match op {
                 FBin::Add => "fadd",
@@ -394,9 +397,22 @@ pub(crate) fn interleave(t: &mut Text, s: Shape, parts: &[Reg]) -> Reg {
     t.shuffle(half, &even, &odd, (0..half.n).flat_map(|i| [i, half.n + i]))
 }
 
-fn horizontal_sum(t: &mut Text, from: Type, a: &str, signed: bool, accumulator: &str, lanes: u32) -> Reg {
+fn horizontal_sum(
+    t: &mut Text,
+    cpu: Cpu,
+    from: Type,
+    a: &str,
+    signed: bool,
+    accumulator: &str,
+    lanes: u32,
+) -> Reg {
     let sum = Shape::new(Elem::I32, lanes);
     let flat = Shape::new(from.elem, lanes * u32::from(from.count));
+    if from.bits() == 32
+        && let Some(sum) = x86::sum_in_words(t, cpu.registers, flat, a, signed, accumulator)
+    {
+        return sum;
+    }
     if from == Type::I8X4 {
         return sum_bytes(t, flat, a, signed, accumulator, sum);
     }
