@@ -25,6 +25,7 @@ mod build;
 mod func;
 mod op;
 mod opt;
+mod table;
 mod text;
 mod types;
 mod verify;
@@ -39,5 +40,6 @@ pub use op::{
     Special,
 };
 pub use opt::optimize;
+pub use table::{TABLE_SIZE, Table};
 pub use types::{Elem, Type};
 pub use verify::{dominators, verify, verify_primitive};

@@ -1,5 +1,7 @@
 //! The ops.
 
+use crate::Table;
+
 /// How a float result is rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Round {
@@ -340,6 +342,8 @@ pub enum Op {
         /// Sign-extend the elements.
         signed: bool,
     },
+    /// (i32) → i64: the entry of the table; the index counts modulo [`crate::TABLE_SIZE`].
+    Lookup(Table),
 
     /// (T, T) → T float. Primitive: f32 and f64, `Nearest`, no ftz.
     Float {

@@ -82,6 +82,7 @@ impl fmt::Display for Op {
             Op::Extract(i) => write!(f, "extract {i}"),
             Op::Permute(p) => write!(f, "permute {p:?}"),
             Op::HSum { signed } => write!(f, "hsum.{}", if signed { "s" } else { "u" }),
+            Op::Lookup(table) => write!(f, "lookup.{}", snake(&format!("{table:?}"))),
             Op::Float { op, round, ftz } => {
                 write!(f, "f{}{}", snake(&format!("{op:?}")), rounding(round, ftz))
             }

@@ -164,6 +164,7 @@ fn check_inst(func: &Function, i: &Inst) -> Result<(), String> {
             a.count > 1 && int(*a) && a.elem != I64 && *acc == Type::I32 && r == Type::I32,
             "wants packed, i32",
         ),
+        (Op::Lookup(_), [a]) => need(*a == Type::I32 && r == Type::I64, "wants i32, gives i64"),
         (Op::Float { .. } | Op::FMin { .. } | Op::FMax { .. }, [a, b]) => {
             need(r.is_float() && *a == r && *b == r, "wants two floats of the result's type")
         }

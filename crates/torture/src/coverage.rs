@@ -3,7 +3,7 @@
 use crate::instruction::{Family, forms};
 use crate::program::{Kernel, Stmt};
 use crate::run::Outcome;
-use hostwarp::ir::{self, AtomicOp, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Round, Space};
+use hostwarp::ir::{self, AtomicOp, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Round, Space, Table};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -250,6 +250,7 @@ fn op_name(op: &Op) -> String {
         Op::FMin { nan } => marked("FMin", "NaN", *nan),
         Op::FMax { nan } => marked("FMax", "NaN", *nan),
         Op::HSum { signed } => marked("HSum", "signed", *signed),
+        Op::Lookup(table) => format!("Lookup {table:?}"),
         Op::FToInt { signed } => marked("FToInt", "signed", *signed),
         Op::IntToF { signed, .. } => marked("IntToF", "signed", *signed),
         Op::FRound(round) => format!("FRound {round:?}"),
@@ -271,6 +272,7 @@ fn all_ops() -> Vec<String> {
     let more = [Op::FNeg, Op::FAbs, Op::LaneRead, Op::Ballot, Op::ActiveMask];
     out.extend(more.iter().map(op_name));
     out.extend(["Const", "Special", "Extract", "Permute", "Fma", "FCvt", "Fence"].map(String::from));
+    out.extend(Table::ALL.map(|t| op_name(&Op::Lookup(t))));
     for truth in [false, true] {
         let both = [
             Op::HSum { signed: truth },

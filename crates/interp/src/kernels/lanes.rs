@@ -1,7 +1,7 @@
 //! Kernels that look at the elements of a lane together, or only move bits.
 
 use super::{CHUNK, Kernel, KernelFn, Level, Step, map1, map3, pick, write};
-use hostwarp_ir::{Elem, Type};
+use hostwarp_ir::{Elem, TABLE_SIZE, Table, Type};
 use std::marker::PhantomData;
 
 /// The same bits: a chunk is 32 lanes.
@@ -235,6 +235,19 @@ impl<T: Widen, const C: usize> Kernel for HSum<T, C> {
     }
 }
 
+/// The entries of table `imm`.
+struct Lookup;
+
+impl Kernel for Lookup {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        // Stays in range whatever the constant.
+        let entries = Table::ALL[s.imm as usize % Table::ALL.len()].entries();
+        // SAFETY: handed on from the caller.
+        unsafe { map1(s, |index: u32| entries[index as usize % TABLE_SIZE]) }
+    }
+}
+
 /// A kernel for each element size and count: `$bits` on lanes of up to 64 bits, `$k` on larger ones.
 macro_rules! by_shape {
     ($k:ident, $bits:ident, $elem:expr, $count:expr, $level:expr) => {
@@ -318,4 +331,8 @@ pub(super) fn hsum(signed: bool, ty: Type, level: Level) -> KernelFn {
         (2, true) => by_count!(i16),
         _ => by_count!(u32),
     }
+}
+
+pub(super) fn lookup(level: Level) -> KernelFn {
+    pick::<Lookup>(level)
 }

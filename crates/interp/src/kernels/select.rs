@@ -35,6 +35,7 @@ pub(crate) fn select(op: Op, args: &[Type], result: Type, level: Level) -> Optio
         Op::Build => by_lane(lanes::build(result, level), 0),
         Op::Permute(p) => by_lane(lanes::permute(result, level), u64::from_le_bytes(p)),
         Op::HSum { signed } => by_lane(lanes::hsum(signed, first, level), 0),
+        Op::Lookup(table) => by_lane(lanes::lookup(level), table as u64),
         _ => by_element(float::float(op, first.elem, result.elem, level)?),
     })
 }

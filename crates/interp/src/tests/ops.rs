@@ -278,6 +278,13 @@ fn elements() {
 }
 
 #[test]
+fn tables() {
+    for table in Table::ALL {
+        check(Op::Lookup(table), &[Type::I32], Type::I64);
+    }
+}
+
+#[test]
 fn floats() {
     let (round, ftz) = (Round::Nearest, false);
     for ty in float_types() {

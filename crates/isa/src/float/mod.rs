@@ -2,12 +2,13 @@
 
 pub(crate) mod arith;
 pub mod fma;
+pub mod rcp;
 
 use crate::{Cx, Room, Ty};
 use hostwarp_ir::{FCmp, Round, Value};
 
 /// The rooms of this family.
-pub static ROOMS: &[Room] = &[fma::ROOM];
+pub static ROOMS: &[Room] = &[fma::ROOM, rcp::ROOM];
 
 /// The rounding a modifier asks for.
 pub(crate) fn rounding(modifier: Option<&str>) -> Round {

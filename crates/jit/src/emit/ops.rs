@@ -3,7 +3,7 @@
 //! Every lane of every op must be defined, active or not: what LLVM calls poison or undefined behaviour in *one* lane would
 //! spoil all of them.
 
-use hostwarp_ir::{Elem, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Round, Type};
+use hostwarp_ir::{Elem, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Round, TABLE_SIZE, Table, Type};
 
 use super::text::{Reg, Shape, Text};
 use super::x86;
@@ -84,6 +84,7 @@ pub(crate) fn pure_op(
             t.shuffle(to, arg(0), arg(1), mask)
         }
         Op::HSum { signed } => horizontal_sum(t, cpu, args[0].1, arg(0), signed, arg(1), lanes),
+        Op::Lookup(table) => lookup(t, table, arg(0), lanes),
         Op::Float { op, .. } => {
             let name = match op {
                 FBin::Add => "fadd",
@@ -158,6 +159,28 @@ pub(crate) fn pure_op(
         | Op::Ballot
         | Op::ActiveMask => return None,
     })
+}
+
+/// The table is a constant of the module.
+fn lookup(t: &mut Text, table: Table, index: &str, lanes: u32) -> Reg {
+    let (from, to) = (Shape::new(Elem::I32, lanes), Shape::new(Elem::I64, lanes));
+    let name = format!("@table.{table:?}");
+    let entries = table.entries().map(|e| format!("i64 {e}")).join(", ");
+    t.declarations
+        .insert(format!("{name} = private unnamed_addr constant [{TABLE_SIZE} x i64] [{entries}], align 64"));
+    let index = t.binary("and", from, index, &Text::constant(from, TABLE_SIZE as u64 - 1));
+    let at = t.inst(format_args!("getelementptr i64, ptr {name}, {from} {index}"));
+    if lanes == 1 {
+        return t.inst(format_args!("load i64, ptr {at}, align 8"));
+    }
+    let (all, suffix) = (to.with(Elem::I1), to.suffix());
+    t.declarations.insert(format!(
+        "declare {to} @llvm.masked.gather.{suffix}.v{lanes}p0(<{lanes} x ptr>, i32, {all}, {to})"
+    ));
+    let mask = Text::constant(all, 1);
+    t.inst(format_args!(
+        "call {to} @llvm.masked.gather.{suffix}.v{lanes}p0(<{lanes} x ptr> {at}, i32 8, {all} {mask}, {to} poison)"
+    ))
 }
 
 fn int_binary(t: &mut Text, op: IntBin, s: Shape, a: &str, b: &str) -> Reg {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use hostwarp_ir::{Elem, FBin, FCmp, Function, IntBin, IntCmp, IntUn, Op, Round, Type, Value, eval};
+use hostwarp_ir::{Elem, FBin, FCmp, Function, IntBin, IntCmp, IntUn, Op, Round, Table, Type, Value, eval};
 
 use super::Shape;
 use super::ops::{Cpu, pure_op};
@@ -49,6 +49,7 @@ fn cases() -> Vec<Case> {
     }
     ops.extend(rounds.map(|r| (Op::FRound(r), 1)));
     ops.push((Op::FCvt(Round::Nearest), 1));
+    ops.extend(Table::ALL.map(|table| (Op::Lookup(table), 1)));
     ops.extend([0, 1, 3, 7].map(|i| (Op::Extract(i), 1)));
     ops.extend([2, 4, 8].map(|n| (Op::Build, n)));
     ops.extend(
@@ -361,9 +362,9 @@ fn every_op_agrees_with_the_evaluator() {
     }
 }
 
-/// What is written differently for different CPUs.
+/// What is written or done differently for different CPUs.
 fn depends_on_cpu(op: Op) -> bool {
-    matches!(op, Op::HSum { .. } | Op::FCvt(_) | Op::Fma { .. })
+    matches!(op, Op::HSum { .. } | Op::FCvt(_) | Op::Fma { .. } | Op::Lookup(_))
 }
 
 /// A sample for each CPU step and library, with all that depends on them: hundreds of ops for all of them take minutes.

@@ -1,0 +1,282 @@
+//! `rcp`, and the reciprocal of the GPU's unit for approximations, on which approximate division is built too.
+//!
+//! Since PTX 1.0; with a rounding modifier since 2.0 (sm_20).
+
+use super::rounding;
+use crate::{Cx, Form, Room, Since, Ty, since};
+use hostwarp_ir::{FBin, FCmp, IntBin, IntCmp, Op, Round, Table, Type, Value};
+
+const SETS: &[(&str, &str)] = &[(".rnd", ".rn .rz .rm .rp")];
+
+const DIRECTED: &[(&str, Since)] = &[(".rz", since(20, 20)), (".rm", since(20, 20)), (".rp", since(20, 20))];
+
+/// `rcp`
+pub const ROOM: Room = Room {
+    opcodes: &["rcp"],
+    title: "1 / a",
+    doc: "With a rounding modifier exact up to that rounding. `.approx` gives the bits of an H200 in both profiles, at most 1 ulp from 1 / a; \
+          `.ftz` flushes subnormal operands and results to zero of the same sign.",
+    section: "9.7.3.13",
+    forms: &[
+        Form::new("rcp.approx{.ftz}.f32  d:f32, a:f32", SETS, since(14, 10)),
+        Form::new("rcp.rnd{.ftz}.f32  d:f32, a:f32", SETS, since(20, 20)),
+        Form::new("rcp.rnd.f64  d:f64, a:f64", SETS, since(14, 13)).needs(DIRECTED),
+    ],
+    rule: None,
+    meaning: |cx| {
+        let ty = if cx.has(".f64") { Ty::F64 } else { Ty::F32 };
+        let a = cx.arith("a", ty);
+        let ftz = cx.has(".ftz");
+        let d = if !cx.has(".approx") {
+            let one = cx.b.fconst(ty.arith(), if ty == Ty::F64 { 0x3ff << 52 } else { ONE });
+            cx.b.float(FBin::Div, rounding(cx.get(".rnd")), ftz, one, a)
+        } else if ftz {
+            mufu_rcp(cx, a)
+        } else {
+            let scale = scale(cx, a);
+            let scaled = multiply(cx, false, a, scale);
+            let reciprocal = mufu_rcp(cx, scaled);
+            multiply(cx, false, reciprocal, scale)
+        };
+        cx.set("d", d);
+        Ok(())
+    },
+    notes: &[
+        "`rcp.approx` is what the GPU's interpolator gives (see `crates/isa/src/float/rcp.rs`), which takes and gives no subnormal numbers; \
+         without `.ftz` the operand is scaled into its range and the result with it, as ptxas does.",
+    ],
+};
+
+const ONE: u64 = 0x3f80_0000;
+const TWO_24: u64 = 0x4b80_0000;
+const TWO_126: u64 = 0x7e80_0000;
+const QUARTER: u64 = 0x3e80_0000;
+const SMALLEST_NORMAL: u64 = 0x0080_0000;
+
+/// `div.approx` and `div.full`: a times the reciprocal of b, in the steps of ptxas 13.4.92.
+///
+/// `.full` scales both operands by a quarter where the reciprocal would be subnormal; without `.ftz`, a subnormal b is made normal. Where `.approx` does
+/// neither, the unit has given 0 or infinity, and so has the quotient or it is NaN: the manual says so for large b.
+pub(crate) fn divide(cx: &mut Cx<'_>, full: bool, ftz: bool) -> Value {
+    let [mut a, mut b] = ["a", "b"].map(|name| cx.arith(name, Ty::F32));
+    let magnitude = cx.b.inst(Op::FAbs, &[b], Type::F32);
+    if full {
+        let limit = cx.b.fconst(Type::F32, TWO_126);
+        let large = cx.b.fcmp(FCmp::Gt, magnitude, limit);
+        [a, b] = [a, b].map(|v| scale_where(cx, large, v, QUARTER, ftz));
+    }
+    if !ftz {
+        let limit = cx.b.fconst(Type::F32, SMALLEST_NORMAL);
+        let subnormal = cx.b.fcmp(FCmp::Lt, magnitude, limit);
+        [a, b] = [a, b].map(|v| scale_where(cx, subnormal, v, TWO_24, ftz));
+    }
+    let reciprocal = mufu_rcp(cx, b);
+    multiply(cx, ftz, a, reciprocal)
+}
+
+fn multiply(cx: &mut Cx<'_>, ftz: bool, a: Value, b: Value) -> Value {
+    cx.b.float(FBin::Mul, Round::Nearest, ftz, a, b)
+}
+
+fn scale_where(cx: &mut Cx<'_>, condition: Value, v: Value, by: u64, ftz: bool) -> Value {
+    let by = cx.b.fconst(Type::F32, by);
+    let scaled = multiply(cx, ftz, v, by);
+    cx.b.select(condition, scaled, v)
+}
+
+/// What brings a number into the range of the unit, and its reciprocal with it: 1, or a power of two.
+fn scale(cx: &mut Cx<'_>, a: Value) -> Value {
+    let magnitude = cx.b.inst(Op::FAbs, &[a], Type::F32);
+    let [smallest, largest] = [SMALLEST_NORMAL, TWO_126].map(|bits| cx.b.fconst(Type::F32, bits));
+    let [up, one, down] = [TWO_24, ONE, QUARTER].map(|bits| cx.b.fconst(Type::F32, bits));
+    let subnormal = cx.b.fcmp(FCmp::Lt, magnitude, smallest);
+    let scale = cx.b.select(subnormal, up, one);
+    let large = cx.b.fcmp(FCmp::Gt, magnitude, largest);
+    let scale = cx.b.select(large, down, scale);
+    cx.name(scale, "scale")
+}
+
+/// The GPU's own instruction for the reciprocal, `MUFU.RCP`, bit for bit.
+///
+/// Subnormal operands count as zero, whose reciprocal is infinity; a result that would be subnormal is zero. Otherwise the exponent goes its own way, and
+/// the significand 1.s is looked at as a segment, the upper 7 bits of s, and a place x in it, the lower 16. In units of 2⁻²⁶, with the terms of the
+/// segment from [`Table::Rcp`] and all arithmetic in whole numbers,
+///
+/// > 1 / 1.s = constant − (slope·x − square·x²/2¹⁷) / 2¹³, cut to 24 bits
+///
+/// where the square is short of a few bits. A squarer adds up a product of two bits of x for each column of the result; of this one the columns below 2¹⁷ are
+/// not there. With x in two bytes, h above l, what remains of x²/2¹⁷ is h²/2 cut to an integer (all products in h lie high enough but
+/// the lowest, the square of one bit), and from h·l, for each bit i of l, the bits of h from bit 8 − i on, which is h shifted right.
+/// Nothing remains of l². What stays behind on average is made good by adding a constant before the cut.
+///
+/// Table, columns and constant were worked out from the results of an H200 for all 2²³ significands, and give each of them.
+pub(crate) fn mufu_rcp(cx: &mut Cx<'_>, operand: Value) -> Value {
+    /// Added to the negative sum: 2¹³ − 1, because that sum must be rounded up where the result is cut, less the unit's 2023 for what its square is short of.
+    const ROUND_UP: u64 = 8191 - 2023;
+    const SIGN: u64 = 1 << 31;
+
+    let bits = cx.b.to_bits(operand, Type::I32);
+    let mut imm = |op: IntBin, v: Value, with: u64| cx.b.int_imm(op, v, with);
+
+    let segment = imm(IntBin::ShrU, bits, 16);
+    let x = imm(IntBin::And, bits, 0xffff);
+    let h = imm(IntBin::ShrU, x, 8);
+    let exponent = imm(IntBin::ShrU, bits, 23);
+    let exponent = imm(IntBin::And, exponent, 0xff);
+    let sign = imm(IntBin::And, bits, SIGN);
+    let segment = imm(IntBin::And, segment, 127);
+    let segment = cx.name(segment, "segment");
+    let x = cx.name(x, "x");
+
+    let entry = cx.b.inst(Op::Lookup(Table::Rcp), &[segment], Type::I64);
+    let constant = cx.b.inst(Op::Trunc, &[entry], Type::I32);
+    let constant = cx.name(constant, "constant");
+    let high = cx.b.int_imm(IntBin::ShrU, entry, 32);
+    let terms = cx.b.inst(Op::Trunc, &[high], Type::I32);
+    let slope = cx.b.int_imm(IntBin::ShrU, terms, 10);
+    let slope = cx.name(slope, "slope");
+    let square = cx.b.int_imm(IntBin::And, terms, 0x3ff);
+    let square = cx.name(square, "square");
+
+    let squared = cx.b.mul(h, h);
+    let mut squared = cx.b.int_imm(IntBin::ShrU, squared, 1);
+    for i in 1..8 {
+        // The bit in every place, by way of the sign.
+        let top = cx.b.int_imm(IntBin::Shl, x, 31 - i);
+        let every = cx.b.int_imm(IntBin::ShrS, top, 31);
+        let shifted = cx.b.int_imm(IntBin::ShrU, h, 8 - i);
+        let product = cx.b.int(IntBin::And, every, shifted);
+        squared = cx.b.add(squared, product);
+    }
+    let squared = cx.name(squared, "x²/2¹⁷");
+
+    // The sum is at most 32 bits wide: slope · x < 2³² − 2¹⁷, and square · x²/2¹⁷ is less than that.
+    let linear = cx.b.mul(slope, x);
+    let quadratic = cx.b.mul(square, squared);
+    let sum = cx.b.sub(linear, quadratic);
+    let sum = cx.b.int_imm(IntBin::Add, sum, ROUND_UP);
+    let below = cx.b.int_imm(IntBin::ShrU, sum, 13);
+    let significand = cx.b.sub(constant, below);
+    let significand = cx.b.int_imm(IntBin::ShrU, significand, 2);
+    let significand = cx.name(significand, "significand");
+
+    // The leading one of the significand, between 2²³ and 2²⁴, counts in the exponent.
+    let bias = cx.b.iconst(Type::I32, 252);
+    let exponent_of_result = cx.b.sub(bias, exponent);
+    let exponent_of_result = cx.b.int_imm(IntBin::Shl, exponent_of_result, 23);
+    let result = cx.b.add(exponent_of_result, significand);
+    let zero = cx.b.iconst(Type::I32, 0);
+    let smallest = cx.b.iconst(Type::I32, SMALLEST_NORMAL);
+    let tiny = cx.b.cmp(IntCmp::LtS, result, smallest);
+    let result = cx.b.select(tiny, zero, result);
+    let infinity = cx.b.iconst(Type::I32, 0x7f80_0000);
+    let divisor_is_zero = cx.b.cmp(IntCmp::Eq, exponent, zero);
+    let result = cx.b.select(divisor_is_zero, infinity, result);
+    let result = cx.b.or(result, sign);
+    let nan = cx.b.fcmp(FCmp::Nan, operand, operand);
+    let result = cx.b.select(nan, bits, result);
+    let result = cx.b.from_bits(result, Type::F32);
+    cx.name(result, "reciprocal")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Ty;
+    use crate::testing::{evaluate, reg, shape};
+
+    /// What an instruction gives for each row of its operands.
+    fn run(head: &'static str, operands: &[&[u32]]) -> Vec<u32> {
+        let registers = vec![reg(Ty::F32); operands.len() + 1];
+        let columns: Vec<Vec<u64>> =
+            operands.iter().map(|column| column.iter().map(|&x| x.into()).collect()).collect();
+        evaluate(&shape(head, &registers), &columns)[0].iter().map(|&x| x as u32).collect()
+    }
+
+    /// FNV-1a over the bytes of words, lowest first.
+    fn hash(words: impl Iterator<Item = u32>) -> u64 {
+        let bytes = words.flat_map(u32::to_le_bytes);
+        bytes.fold(0xcbf2_9ce4_8422_2325, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    }
+
+    /// How far a result is from the true value, in units of the last place the true value has.
+    fn ulps(result: u32, exact: f64) -> f64 {
+        let exponent = ((exact.to_bits() >> 52 & 0x7ff) as i32 - 1023).max(-126);
+        (f64::from(f32::from_bits(result)) - exact).abs() / 2f64.powi(exponent - 23)
+    }
+
+    /// The hash is of the results an H200 gave for `rcp.approx.ftz.f32` in code from ptxas 13.4.92 -O0, in the order of the operands. With nine other
+    /// exponents, from 2⁻¹²⁰ to 2¹⁰⁰, it gave the same significands.
+    #[test]
+    fn every_significand_has_the_reciprocal_of_the_gpu() {
+        let mut worst = 0f64;
+        let results = (0..128).flat_map(|segment| {
+            let operands: Vec<u32> = (0..1 << 16).map(|x| 0x3f80_0000 | segment << 16 | x).collect();
+            let results = run("rcp.approx.ftz.f32", &[&operands]);
+            for (a, d) in operands.into_iter().zip(&results) {
+                worst = worst.max(ulps(*d, 1.0 / f64::from(f32::from_bits(a))));
+            }
+            results
+        });
+        assert_eq!(hash(results), 0xf6c4_479b_058c_7200);
+        assert!(worst < 1.0, "{worst} ulp");
+    }
+
+    /// As above, of `rcp.approx.f32`: every 4,099th of the 2²³ operands from each of four on, subnormal ones and those with subnormal results among them.
+    #[test]
+    fn operands_outside_the_range_of_the_unit_are_scaled() {
+        let first = [0u32, 0x7e80_0000, 0x7f00_0000, 0x0080_0000];
+        let operands: Vec<u32> = first.iter().flat_map(|x| (*x..x + (1 << 23)).step_by(4099)).collect();
+        let results = run("rcp.approx.f32", &[&operands]);
+        assert_eq!(results.len(), 4 * 2047);
+        assert_eq!(hash(results.into_iter()), 0x4bb1_0d8c_9836_f961);
+    }
+
+    #[test]
+    fn zeros_infinities_and_nan() {
+        let operands = vec![0xff80_0000, 0x8000_0000, 0, 0x7f80_0000, 0xffc1_2345, 0x0080_0000, 0x7e80_0000];
+        let expected = [0x8000_0000, 0xff80_0000, 0x7f80_0000, 0, 0x7fff_ffff, 0x7e80_0000, 0x0080_0000];
+        for head in ["rcp.approx.f32", "rcp.approx.ftz.f32"] {
+            assert_eq!(run(head, &[&operands]), expected, "{head}");
+        }
+        // Subnormal, and with a subnormal reciprocal.
+        let operands = vec![0x8000_0001, 0x807f_ffff, 0xfe80_0001, 0x7f7f_ffff];
+        assert_eq!(run("rcp.approx.ftz.f32", &[&operands]), [0xff80_0000, 0xff80_0000, 0x8000_0000, 0]);
+    }
+
+    /// 2 ulp, says the manual: `.approx` from 2⁻¹²⁶ to 2¹²⁶, where beyond it there is zero or, for an infinite dividend, NaN.
+    #[test]
+    fn quotients_are_as_near_as_the_manual_says() {
+        let mut random = 0x9e37_79b9_7f4a_7c15u64;
+        let mut draw = || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            (random >> 16) as u32
+        };
+        let (a, b): (Vec<u32>, Vec<u32>) = (0..100_000).map(|_| (draw(), draw())).unzip();
+        for head in ["div.approx.f32", "div.approx.ftz.f32", "div.full.f32", "div.full.ftz.f32"] {
+            let (full, ftz) = (head.contains("full"), head.contains("ftz"));
+            let mut checked = 0;
+            for ((&a, &b), &d) in a.iter().zip(&b).zip(&run(head, &[&a, &b])) {
+                let flush = |x: f32| if ftz && x.is_subnormal() { 0.0 * x } else { x };
+                let [x, y] = [a, b].map(|bits| flush(f32::from_bits(bits)));
+                let exact = f64::from(x) / f64::from(y);
+                let tiny = exact.abs() < f64::from(f32::MIN_POSITIVE) * 1.000_001;
+                if !x.is_finite() || !y.is_finite() || y == 0.0 || exact.abs() > 3.4e38 || ftz && tiny {
+                    continue;
+                }
+                checked += 1;
+                if !full && y.abs() > 2f32.powi(126) {
+                    assert_eq!(d & !(1 << 31), 0, "{head} {x:e} {y:e}");
+                } else {
+                    assert!(ulps(d, exact) <= 2.0, "{head} {x:e} {y:e}: {:e}", f32::from_bits(d));
+                }
+            }
+            assert!(checked > 60_000, "{head}: {checked}");
+        }
+        let large = vec![0x7e80_0001, 0xfe80_0001];
+        let infinite = vec![0x7f80_0000; 2];
+        assert_eq!(run("div.approx.f32", &[&infinite, &large]), [0x7fff_ffff; 2]);
+        assert_eq!(run("div.full.f32", &[&infinite, &large]), [0x7f80_0000, 0xff80_0000]);
+    }
+}
