@@ -10,7 +10,7 @@ use hostwarp_memory::{self as memory, Access, AtomicInt, AtomicScalar, FaultKind
 use std::sync::atomic::{Ordering, fence};
 
 /// The space as the memory crate names it.
-fn space_of(space: ir::Space) -> Space {
+pub(crate) fn space_of(space: ir::Space) -> Space {
     match space {
         ir::Space::Global => Space::Global,
         ir::Space::Shared => Space::Shared,
@@ -108,13 +108,9 @@ impl Machine<'_, '_> {
         if start[1].wrapping_sub(start[0]) != size as u64 {
             return None;
         }
-        let (last, before) = self.run_masks(segment).split_last()?;
-        if before.iter().any(|m| *m != u32::MAX) {
-            return None;
-        }
-        let (0, count) = neighbours(*last)? else { return None };
+        let lanes = self.prefix(segment)?;
         let ascending = self.regs.ascending(inst.args[0], wide, segment.first, segment.warps(), size);
-        ascending.then_some(before.len() * CHUNK + count)
+        ascending.then_some(lanes)
     }
 
     pub(crate) fn load(
@@ -138,6 +134,12 @@ impl Machine<'_, '_> {
         wide: bool,
     ) -> Result<(), Stop> {
         let size = size_of::<[T; N]>();
+        if self.load_by_shape::<T, N>(inst, dst, mem, wide) {
+            return Ok(());
+        }
+        self.write_out_args(inst);
+        let dst = self.open(dst);
+        self.wrote(dst);
         for i in 0..self.segments.len() {
             let segment = self.segments[i];
             if let Some(lanes) = self.whole_run(inst, wide, size, &segment) {
@@ -309,31 +311,12 @@ impl Machine<'_, '_> {
         };
         // The address that the stretch begins at, as the instruction has it.
         let base = if mem.space == ir::Space::Generic { space.to_generic(at) } else { at };
-        let block = match space {
-            Space::Global | Space::Generic => {
-                let Some(run) = self.launch.device.global_run::<T>(at, len) else { return false };
-                for warp in first..segment.end {
-                    let addrs = self.addresses(inst, wide, warp);
-                    let mut values = [[T::default(); N]; CHUNK];
-                    for_each_lane(lanes[warp - first], |l| {
-                        let from = (addrs[l].wrapping_sub(base) / T::SIZE) as usize;
-                        values[l] = std::array::from_fn(|k| run.get(from + k));
-                    });
-                    self.regs.write(dst, warp, self.run_mask(warp), !segment.full, &values);
-                }
-                return true;
-            }
-            Space::Shared => &self.cta.memory.shared,
-            Space::Const => &self.cta.memory.constant,
-            Space::Param => &self.cta.memory.param,
-            Space::Local => return false,
-        };
-        let Some(run) = block.run::<T>(at, len) else { return false };
+        let Some(host) = self.host(space, at, len * size_of::<T>()) else { return false };
         let keep = !segment.full && !dst.free;
         let to = if keep { Dst { at: Arg { base: Base::Scratch, offset: 0, ..dst.at }, ..dst } } else { dst };
-        // SAFETY: `run` covers all from the least address to the end of what is read at the greatest, all of them are aligned, and nothing
-        // writes there meanwhile.
-        unsafe { self.regs.gather(to, inst.args[0], wide, run.as_ptr().cast(), base, first, lanes) };
+        // SAFETY: all from the least address to the end of what is read at the greatest is there, and all of them are aligned. Global
+        // memory may be written by others meanwhile, as when a whole run is copied.
+        unsafe { self.regs.gather(to, inst.args[0], wide, host, base, first, lanes) };
         if keep {
             self.regs.blend(dst, to.at, first, self.run_masks(segment));
         }
@@ -398,6 +381,10 @@ impl Machine<'_, '_> {
 
     fn store_as<T: Scalar, const N: usize>(&mut self, inst: &Inst, mem: Mem, wide: bool) -> Result<(), Stop> {
         let size = size_of::<[T; N]>();
+        if self.store_by_shape::<T, N>(inst, mem, wide) {
+            return Ok(());
+        }
+        self.write_out_args(inst);
         for i in 0..self.segments.len() {
             let segment = self.segments[i];
             if inst.args[1].step != 0
@@ -429,7 +416,7 @@ impl Machine<'_, '_> {
     }
 
     /// Writes consecutive values if all of them are there.
-    fn write_run<T: Scalar>(&mut self, mem: Mem, addr: u64, values: &[T], align: u64) -> bool {
+    pub(crate) fn write_run<T: Scalar>(&mut self, mem: Mem, addr: u64, values: &[T], align: u64) -> bool {
         if addr & (align - 1) != 0 {
             return false;
         }
@@ -579,6 +566,9 @@ impl Machine<'_, '_> {
         act: impl Fn(&mut Machine<'_, '_>, Space, usize, u64, T) -> Result<T, FaultKind>,
     ) -> Result<(), Stop> {
         let space = space_of(mem.space);
+        self.write_out_args(inst);
+        let dst = self.open(dst);
+        self.wrote(dst);
         for i in 0..self.segments.len() {
             let segment = self.segments[i];
             for warp in segment.first..segment.end {

@@ -7,18 +7,19 @@
 
 use crate::cta::{Cta, FrameBuffer, Outcome, for_each_lane};
 use crate::fault::KernelFaultKind;
-use crate::kernels::CHUNK;
+use crate::kernels::{CHUNK, Operand};
 use crate::launch::Launch;
 use crate::lower::{
-    Ahead, Arg, BLEND, Base, Code, Dst, Edge, Inst, Kind, LANE_BYTES, LANE_ID, LANE_TID, LANE_WARP,
-    Terminator,
+    Ahead, Arg, Base, Code, Dst, Edge, Inst, Kind, LANE_BYTES, LANE_ID, LANE_PLACES, LANE_TID, LANE_WARP,
+    SAME, Terminator,
 };
 use crate::regs::Regs;
+use crate::shape::{Affine, Column, Extents, Shape};
 use hostwarp_ir::{BarrierKind, Block, Special, TrapKind};
 use std::time::Duration;
 
 /// Warps that run together at most: enough to make calls cheap, few enough for their registers to stay in the cache.
-pub(crate) const BATCH: usize = 16;
+pub(crate) const BATCH: usize = 32;
 /// Back-edges a group may take while others of its batch could go on.
 const SPINS: u32 = 256;
 /// Instructions (counted once per warp) a batch runs before the next one gets its turn.
@@ -46,6 +47,8 @@ pub(crate) struct Scratch {
     /// The values that hold for the CTA are there.
     pub(crate) cta_ready: bool,
     groups: Vec<Group>,
+    /// The shapes of all places, for each batch.
+    shapes: Vec<Vec<Column>>,
     /// First warp of the batch whose turn it is.
     turn: usize,
 }
@@ -82,11 +85,20 @@ pub(crate) struct Machine<'a, 'l> {
     pub(crate) regs: Regs,
     /// What takes part in the instruction being run.
     pub(crate) segments: smallvec::SmallVec<[Segment; BATCH]>,
+    /// The shapes of the batch's columns.
+    pub(crate) columns: Vec<Column>,
+    pub(crate) extents: Extents,
+    /// Some lanes of the batch are elsewhere.
+    pub(crate) others: bool,
+    /// What they need, if there are any: a bit for each place.
+    pub(crate) needed: Vec<u64>,
     code: &'a Code,
     /// First warp of the batch.
-    base: usize,
+    pub(crate) base: usize,
     /// Warps of the batch.
-    warps: usize,
+    pub(crate) warps: usize,
+    /// What lanes need that wait for others, if any do.
+    parked: Option<Vec<u64>>,
     /// Lanes that run the instruction.
     masks: [u32; BATCH],
     /// Lanes have exited since `segments` was made.
@@ -119,9 +131,14 @@ pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
         cta,
         regs,
         segments: Default::default(),
+        columns: vec![],
+        extents: extents(launch, lanes),
+        others: false,
+        needed: vec![],
         code,
         base: 0,
         warps: 0,
+        parked: None,
         masks: [0; BATCH],
         exited: true,
         groups,
@@ -135,6 +152,15 @@ pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
     match outcome {
         Ok(outcome) => outcome,
         Err(stop) => Outcome::Fault(Box::new(cta.fault(launch, stop.kind, stop.line, stop.lane))),
+    }
+}
+
+/// The axes that lanes are evenly spaced along.
+fn extents(launch: &Launch, lanes: usize) -> Extents {
+    match launch.block {
+        // Lanes beyond the CTA go on counting.
+        [_, 1, 1] => [lanes as u32, 1, 1],
+        block => block,
     }
 }
 
@@ -174,8 +200,9 @@ impl Machine<'_, '_> {
             (true, false) => &self.code.ahead[self.code.launch_steps..],
             (false, _) => &self.code.ahead[..],
         };
+        self.forget_shapes();
         for step in steps {
-            let at = Arg { base: Base::Ahead, offset: step.offset, step: 0 };
+            let at = Arg { base: Base::Ahead, offset: step.offset, step: 0, place: SAME };
             match &step.how {
                 Ahead::Special(s) => {
                     let value = self.special(*s);
@@ -191,11 +218,31 @@ impl Machine<'_, '_> {
                     value[..held.len()].copy_from_slice(held);
                     self.splat(at, &value[..size]);
                 }
-                Ahead::Pure(selected, args) => self.regs.kernel(selected, at, args, 0, 1),
+                Ahead::Pure(selected, args) => {
+                    let operands: smallvec::SmallVec<[Operand; 8]> =
+                        args.iter().map(|a| self.regs.operand(*a, 0)).collect();
+                    self.regs.kernel(selected, at, &operands, 0, 1);
+                }
             }
         }
         self.cta.scratch.launch_ready = true;
         self.cta.scratch.cta_ready = true;
+    }
+
+    /// Begins with all columns as the frame has them.
+    fn forget_shapes(&mut self) {
+        let mut columns = vec![Column::VARYING; self.code.places as usize];
+        columns[SAME as usize].shape = Shape::Uniform;
+        for (axis, offset) in LANE_TID.iter().enumerate() {
+            let mut strides = [0; 3];
+            strides[axis] = 1;
+            let uniform = self.extents[axis] == 1;
+            let shape = if uniform { Shape::Uniform } else { Shape::Affine(Affine { base: 0, strides }) };
+            columns[(LANE_PLACES + offset / 4) as usize].shape = shape;
+        }
+        let batches = self.cta.warps().len().div_ceil(BATCH);
+        self.cta.scratch.shapes.clear();
+        self.cta.scratch.shapes.resize(batches, columns);
     }
 
     /// Fills the 32 lanes of a value computed ahead.
@@ -274,6 +321,14 @@ impl Machine<'_, '_> {
 
     /// Runs a batch until none of its lanes can go on, or others should have their turn.
     fn turn(&mut self, budget: u64, looked: &mut u64) -> Result<TurnEnd, Stop> {
+        let batch = self.base / BATCH;
+        self.columns = std::mem::take(&mut self.cta.scratch.shapes[batch]);
+        let end = self.run_batch(budget, looked);
+        self.cta.scratch.shapes[batch] = std::mem::take(&mut self.columns);
+        end
+    }
+
+    fn run_batch(&mut self, budget: u64, looked: &mut u64) -> Result<TurnEnd, Stop> {
         self.groups.clear();
         self.loaded = [0; BATCH];
         self.refill();
@@ -340,6 +395,39 @@ impl Machine<'_, '_> {
                 self.join(block, &masks);
             }
         }
+        self.find_parked();
+    }
+
+    /// Collects what lanes need that wait.
+    fn find_parked(&mut self) {
+        self.parked = None;
+        for w in self.base..self.base + self.warps {
+            let warp = self.cta.warps()[w];
+            let pcs = &self.cta.pc[w * CHUNK..][..CHUNK];
+            let mut last = None;
+            for_each_lane(warp.live & !warp.ready, |l| {
+                if last.replace(pcs[l]) != Some(pcs[l]) {
+                    let needs = &self.code.blocks[pcs[l] as usize].needs;
+                    unite(self.parked.get_or_insert_with(|| vec![0; needs.len()]), needs);
+                }
+            });
+        }
+    }
+
+    /// Finds out what lanes that are not in the group about to run have where.
+    fn find_needed(&mut self) {
+        self.others = !self.groups.is_empty() || self.parked.is_some();
+        if !self.others {
+            return;
+        }
+        self.needed.clear();
+        match &self.parked {
+            Some(parked) => self.needed.extend(parked),
+            None => self.needed.resize((self.code.places as usize).div_ceil(64), 0),
+        }
+        for g in &self.groups {
+            unite(&mut self.needed, &self.code.blocks[g.block as usize].needs);
+        }
     }
 
     /// Puts lanes to those that are at the block already.
@@ -388,6 +476,7 @@ impl Machine<'_, '_> {
         let code = self.code;
         let block = &code.blocks[group.block as usize];
         self.set_masks(&group.masks);
+        self.find_needed();
         let warps: usize = self.segments.iter().map(Segment::warps).sum();
         self.spent += (block.insts.len() as u64 + 1) * warps as u64;
         for inst in &block.insts {
@@ -398,42 +487,18 @@ impl Machine<'_, '_> {
 
     fn inst(&mut self, inst: &Inst) -> Result<(), Stop> {
         match (&inst.kind, inst.dst) {
-            (Kind::Pure(selected), Some(dst)) => {
-                for i in 0..self.segments.len() {
-                    let s = self.segments[i];
-                    if s.full || dst.free {
-                        self.regs.kernel(selected, dst.at, &inst.args, s.first, s.warps());
-                        continue;
-                    }
-                    let made = Arg { base: Base::Scratch, offset: 0, step: dst.at.step };
-                    debug_assert!(dst.bytes <= BLEND);
-                    self.regs.kernel(selected, made, &inst.args, s.first, s.warps());
-                    self.regs.blend(dst, made, s.first, self.run_masks(&s));
-                }
-            }
+            (Kind::Pure(selected), Some(dst)) => self.pure(inst, selected, dst),
             (Kind::Load { mem, size, wide }, Some(dst)) => self.load(inst, dst, *mem, *size, *wide)?,
             (Kind::Store { mem, size, wide }, _) => self.store(inst, *mem, *size, *wide)?,
             (Kind::Atomic { op, mem, elem, wide }, Some(dst)) => {
                 self.atomic(inst, dst, *op, *mem, *elem, *wide)?
             }
             (Kind::Fence, _) => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),
-            (Kind::LaneRead, Some(dst)) => match dst.bytes {
-                1 => self.lane_read::<u8>(inst, dst),
-                2 => self.lane_read::<u16>(inst, dst),
-                4 => self.lane_read::<u32>(inst, dst),
-                _ => self.lane_read::<u64>(inst, dst),
-            },
-            (Kind::Ballot, Some(dst)) => {
-                self.per_warp(dst, |m, warp, run| [run & m.regs.bits(inst.args[0], warp); CHUNK])
-            }
-            (Kind::ActiveMask, Some(dst)) => self.per_warp(dst, |_, _, run| [run; CHUNK]),
-            (Kind::Clock(s), Some(dst)) => {
-                let now = self.special(*s);
-                if dst.bytes == 8 {
-                    self.per_warp(dst, |_, _, _| [now; CHUNK]);
-                } else {
-                    self.per_warp(dst, |_, _, _| [now as u32; CHUNK]);
-                }
+            (kind, Some(dst)) => {
+                self.write_out_args(inst);
+                let dst = self.open(dst);
+                self.across_lanes(inst, kind, dst);
+                self.wrote(dst);
             }
             // The verifier has seen to it that ops with a result have one.
             (_, None) => {}
@@ -441,8 +506,29 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
+    fn across_lanes(&self, inst: &Inst, kind: &Kind, dst: Dst) {
+        match kind {
+            Kind::Ballot => self.per_warp(dst, |m, warp, run| [run & m.regs.bits(inst.args[0], warp); CHUNK]),
+            Kind::ActiveMask => self.per_warp(dst, |_, _, run| [run; CHUNK]),
+            Kind::Clock(s) => {
+                let now = self.special(*s);
+                if dst.bytes == 8 {
+                    self.per_warp(dst, |_, _, _| [now; CHUNK]);
+                } else {
+                    self.per_warp(dst, |_, _, _| [now as u32; CHUNK]);
+                }
+            }
+            _ => match dst.bytes {
+                1 => self.lane_read::<u8>(inst, dst),
+                2 => self.lane_read::<u16>(inst, dst),
+                4 => self.lane_read::<u32>(inst, dst),
+                _ => self.lane_read::<u64>(inst, dst),
+            },
+        }
+    }
+
     /// Writes what `f` gives for each warp and the lanes of it that run.
-    fn per_warp<T: Copy>(&self, dst: Dst, f: impl Fn(&Self, usize, u32) -> [T; CHUNK]) {
+    pub(crate) fn per_warp<T: Copy>(&self, dst: Dst, f: impl Fn(&Self, usize, u32) -> [T; CHUNK]) {
         for s in &self.segments {
             for warp in s.first..s.end {
                 let run = self.run_mask(warp);
@@ -479,13 +565,7 @@ impl Machine<'_, '_> {
         }
         self.set_masks(masks);
         for c in &edge.copies {
-            for s in &self.segments {
-                if s.full || c.dst.free {
-                    self.regs.copy(c.dst, c.src, s.first, s.warps());
-                } else {
-                    self.regs.blend(c.dst, c.src, s.first, self.run_masks(s));
-                }
-            }
+            self.hand_over(c);
         }
     }
 
@@ -501,6 +581,12 @@ impl Machine<'_, '_> {
                 Ok(self.back(edge))
             }
             Terminator::Branch(cond, yes, no) => {
+                if let Some(bit) = self.uniform::<u8>(*cond) {
+                    let edge = if bit & 1 != 0 { yes } else { no };
+                    self.follow(edge, masks);
+                    return Ok(self.back(edge));
+                }
+                self.write_out(*cond);
                 let (mut taken, mut fell) = ([0; BATCH], [0; BATCH]);
                 let (mut any_taken, mut any_fell) = (0, 0);
                 for w in 0..self.warps {
@@ -511,6 +597,9 @@ impl Machine<'_, '_> {
                         any_taken |= taken[w];
                         any_fell |= fell[w];
                     }
+                }
+                if any_taken != 0 && any_fell != 0 {
+                    self.split();
                 }
                 let mut back = None;
                 if any_taken != 0 {
@@ -555,6 +644,13 @@ impl Machine<'_, '_> {
         }
     }
 
+    /// Lanes of the group are about to go different ways: as long as they are on them, each must leave the others' values alone.
+    fn split(&mut self) {
+        self.others = true;
+        self.needed.clear();
+        self.needed.resize((self.code.places as usize).div_ceil(64), u64::MAX);
+    }
+
     fn lowest(&self, masks: &[u32; BATCH]) -> Option<u32> {
         let w = masks.iter().position(|m| *m != 0)?;
         Some(((self.base + w) * CHUNK) as u32 + masks[w].trailing_zeros())
@@ -562,6 +658,13 @@ impl Machine<'_, '_> {
 
     fn switch(&mut self, value: Arg, edges: &[Edge], masks: &[u32; BATCH]) -> Option<u32> {
         let last = edges.len() as u32 - 1;
+        if let Some(to) = self.uniform::<u32>(value) {
+            let edge = &edges[to.min(last) as usize];
+            self.follow(edge, masks);
+            return self.back(edge);
+        }
+        self.write_out(value);
+        self.split();
         let mut to = [[0u32; CHUNK]; BATCH];
         for w in 0..self.warps {
             if masks[w] != 0 {
@@ -593,7 +696,10 @@ impl Machine<'_, '_> {
         next: &Edge,
         line: u32,
     ) -> Result<(), Stop> {
-        self.pass(next, &group.masks);
+        self.write_out(id);
+        if let Some(count) = count {
+            self.write_out(count);
+        }
         for w in 0..self.warps {
             let warp = self.base + w;
             let mut open = group.masks[w];
@@ -616,12 +722,13 @@ impl Machine<'_, '_> {
                 arrived.map_err(|kind| Stop { kind, line, lane: Some((warp * CHUNK + l) as u32) })?;
             }
         }
+        self.pass(next, &group.masks);
         self.refill();
         Ok(())
     }
 
     fn warp_sync(&mut self, group: &Group, mask: Arg, next: &Edge) {
-        self.pass(next, &group.masks);
+        self.write_out(mask);
         for w in 0..self.warps {
             let warp = self.base + w;
             let mut open = group.masks[w];
@@ -638,6 +745,7 @@ impl Machine<'_, '_> {
                 self.cta.warp_sync(warp, same, mask, Block(group.block), Block(next.block));
             }
         }
+        self.pass(next, &group.masks);
         self.refill();
     }
 }
@@ -653,4 +761,11 @@ enum TurnEnd {
     Budget,
     /// The launch may not go on.
     Stopped(KernelFaultKind),
+}
+
+/// Adds the places of the second set to the first.
+fn unite(set: &mut [u64], more: &[u64]) {
+    for (a, b) in set.iter_mut().zip(more) {
+        *a |= b;
+    }
 }

@@ -5,6 +5,7 @@
 //! - [`KernelFault`] says what went wrong and where.
 
 mod access;
+mod columns;
 mod cta;
 mod exec;
 mod fault;
@@ -13,6 +14,8 @@ mod kernels;
 mod launch;
 mod lower;
 mod regs;
+mod rows;
+mod shape;
 #[cfg(test)]
 mod tests;
 

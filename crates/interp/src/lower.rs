@@ -2,6 +2,7 @@
 
 use crate::cta::FrameBuffer;
 use crate::kernels::{self, Level, Selected, Tools};
+use crate::shape::AffineOp;
 use hostwarp_ir::{
     self as ir, AtomicOp, Axis, BarrierKind, Elem, Function, Mem, Op, Special, Term, TrapKind, Type, Value,
 };
@@ -32,6 +33,8 @@ pub(crate) struct Arg {
     pub(crate) offset: u32,
     /// Bytes from warp to warp; 0 if all warps have the same.
     pub(crate) step: u32,
+    /// Its number among the places that have a [shape](crate::shape::Column).
+    pub(crate) place: u32,
 }
 
 /// A result.
@@ -50,6 +53,8 @@ pub(crate) struct Inst {
     pub(crate) dst: Option<Dst>,
     pub(crate) args: SmallVec<[Arg; 3]>,
     pub(crate) guard: Option<Arg>,
+    /// What it makes of evenly spaced columns.
+    pub(crate) affine: Option<AffineOp>,
     pub(crate) line: u32,
 }
 
@@ -111,6 +116,8 @@ pub(crate) enum Terminator {
 #[derive(Debug)]
 pub(crate) struct CodeBlock {
     pub(crate) position: u32,
+    /// What a lane needs that waits at its start: a bit for each place.
+    pub(crate) needs: Vec<u64>,
     pub(crate) insts: Vec<Inst>,
     pub(crate) term: Terminator,
     pub(crate) term_line: u32,
@@ -144,6 +151,13 @@ pub(crate) const LANE_ID: u32 = 16;
 /// Bytes per lane of all of them.
 pub(crate) const LANE_BYTES: u32 = 20;
 
+/// The place of all constants and values computed ahead: the same in all lanes.
+pub(crate) const SAME: u32 = 0;
+/// The places of the columns in [`Base::Lane`], in order.
+pub(crate) const LANE_PLACES: u32 = 1;
+/// Places of frame and scratch come after those.
+const OWN_PLACES: u32 = LANE_PLACES + LANE_BYTES / 4;
+
 /// Bytes per lane of scratch used to compute results of lanes that run beside others that do not.
 pub(crate) const BLEND: u32 = 64;
 /// Offset of the scratch column that a stored float is made canonical in.
@@ -162,6 +176,8 @@ pub(crate) struct Code {
     pub(crate) ahead_bytes: u32,
     /// Per lane.
     pub(crate) scratch_bytes: u32,
+    /// Number of places.
+    pub(crate) places: u32,
     pub(crate) tools: Tools,
 }
 
@@ -174,6 +190,8 @@ struct Lowering<'a> {
     consts: Vec<(u64, Type, u32)>,
     const_bytes: u32,
     scratch_bytes: u32,
+    /// The numbers of the places in frame and scratch. Values that share a slot share the place.
+    places: HashMap<(Base, u32), u32>,
 }
 
 impl Code {
@@ -191,11 +209,16 @@ impl Code {
             consts: vec![],
             const_bytes: 0,
             scratch_bytes: EDGE,
+            places: HashMap::new(),
         };
         let (ahead, launch_steps, ahead_bytes) = lowering.ahead();
         let mut blocks = Vec::with_capacity(func.blocks.len());
         for b in func.block_ids() {
             blocks.push(lowering.block(b));
+        }
+        let places = OWN_PLACES + lowering.places.len() as u32;
+        for b in func.block_ids() {
+            blocks[b.index()].needs = lowering.needs(b, places);
         }
         let mut consts = FrameBuffer::default();
         consts.reserve(lowering.const_bytes as usize);
@@ -214,9 +237,14 @@ impl Code {
             launch_steps,
             ahead_bytes,
             scratch_bytes: lowering.scratch_bytes,
+            places,
             tools: Tools::new(level),
         }
     }
+}
+
+fn lane_column(offset: u32) -> Arg {
+    Arg { base: Base::Lane, offset, step: 128, place: LANE_PLACES + offset / 4 }
 }
 
 /// Whether an instruction only gives the bits of its argument another type.
@@ -238,7 +266,7 @@ impl Lowering<'_> {
     fn constant(&mut self, bits: u64, ty: Type) -> Arg {
         let at = self.column(ty);
         self.consts.push((bits, ty, at));
-        Arg { base: Base::Const, offset: at, step: 0 }
+        Arg { base: Base::Const, offset: at, step: 0, place: SAME }
     }
 
     /// Gives every value that is not in the frame its place, and says how those that can be computed ahead are.
@@ -269,15 +297,15 @@ impl Lowering<'_> {
                             Axis::Y => 1,
                             Axis::Z => 2,
                         }];
-                        self.place[r.index()] = Some(Arg { base: Base::Lane, offset, step: 128 });
+                        self.place[r.index()] = Some(lane_column(offset));
                         continue;
                     }
                     (Op::Special(Special::WarpId), _) => {
-                        self.place[r.index()] = Some(Arg { base: Base::Lane, offset: LANE_WARP, step: 128 });
+                        self.place[r.index()] = Some(lane_column(LANE_WARP));
                         continue;
                     }
                     (Op::Special(Special::LaneId), _) => {
-                        self.place[r.index()] = Some(Arg { base: Base::Lane, offset: LANE_ID, step: 128 });
+                        self.place[r.index()] = Some(lane_column(LANE_ID));
                         continue;
                     }
                     (_, Invariance::None) => continue,
@@ -297,7 +325,7 @@ impl Lowering<'_> {
                     }
                 };
                 let step = AheadStep { how, offset: bytes };
-                self.place[r.index()] = Some(Arg { base: Base::Ahead, offset: bytes, step: 0 });
+                self.place[r.index()] = Some(Arg { base: Base::Ahead, offset: bytes, step: 0, place: SAME });
                 bytes += (32 * ty.bytes() as u32).next_multiple_of(64);
                 match self.plan.invariance[r.index()] {
                     Invariance::Launch => launch.push(step),
@@ -315,15 +343,34 @@ impl Lowering<'_> {
         self.consts.iter().find(|c| c.2 == at.offset).map(|c| c.0)
     }
 
-    fn arg(&self, v: Value) -> Arg {
+    /// A place in frame or scratch for so many bytes per lane.
+    fn own(&mut self, base: Base, offset: u32, bytes: u32) -> Arg {
+        let next = OWN_PLACES + self.places.len() as u32;
+        let place = *self.places.entry((base, offset)).or_insert(next);
+        Arg { base, offset, step: 32 * bytes, place }
+    }
+
+    fn arg(&mut self, v: Value) -> Arg {
         if let Some(place) = self.place[v.index()] {
             return place;
         }
         let offset = self.plan.frame.slot[v.index()].unwrap_or(0);
-        Arg { base: Base::Frame, offset, step: 32 * self.func.ty(v).bytes() as u32 }
+        self.own(Base::Frame, offset, self.func.ty(v).bytes() as u32)
     }
 
-    fn dst(&self, v: Value) -> Dst {
+    /// What a lane that waits at the start of a block needs.
+    fn needs(&self, b: ir::Block, places: u32) -> Vec<u64> {
+        let mut needs = vec![0; places.div_ceil(64) as usize];
+        let live = self.plan.live_in.get(b.index()).into_iter().flatten();
+        let slots =
+            live.filter(|v| self.place[v.index()].is_none()).filter_map(|v| self.plan.frame.slot[v.index()]);
+        for place in slots.filter_map(|slot| self.places.get(&(Base::Frame, slot))) {
+            needs[*place as usize / 64] |= 1 << (place % 64);
+        }
+        needs
+    }
+
+    fn dst(&mut self, v: Value) -> Dst {
         let bytes = self.func.ty(v).bytes() as u32;
         Dst { at: self.arg(v), bytes, free: self.plan.frame.local[v.index()] }
     }
@@ -332,7 +379,13 @@ impl Lowering<'_> {
         let data = self.func.block(b);
         let position = self.plan.position[b.index()];
         if position == u32::MAX {
-            return CodeBlock { position, insts: vec![], term: Terminator::Exit, term_line: 0 };
+            return CodeBlock {
+                position,
+                needs: vec![],
+                insts: vec![],
+                term: Terminator::Exit,
+                term_line: 0,
+            };
         }
         let mut insts = Vec::with_capacity(data.insts.len());
         for i in &data.insts {
@@ -356,7 +409,7 @@ impl Lowering<'_> {
                 Terminator::WarpSync { mask: self.arg(*mask), next: self.edge(b, next) }
             }
         };
-        CodeBlock { position, insts, term, term_line: data.term_line }
+        CodeBlock { position, needs: vec![], insts, term, term_line: data.term_line }
     }
 
     fn inst(&mut self, i: &ir::Inst, out: &mut Vec<Inst>) {
@@ -381,12 +434,13 @@ impl Lowering<'_> {
                 if let (true, Some(selected)) =
                     (ty.is_float(), kernels::select(Op::ToBits, &[ty], ty.to_int(), self.level))
                 {
-                    let at = Arg { base: Base::Scratch, offset: CANONICAL, step: 32 * ty.bytes() as u32 };
+                    let at = self.own(Base::Scratch, CANONICAL, ty.bytes() as u32);
                     out.push(Inst {
                         kind: Kind::Pure(selected),
                         dst: Some(Dst { at, bytes: ty.bytes() as u32, free: true }),
                         args: SmallVec::from_slice(&[args[1]]),
                         guard: None,
+                        affine: None,
                         line,
                     });
                     args[1] = at;
@@ -407,7 +461,8 @@ impl Lowering<'_> {
                 }
             }
         };
-        out.push(Inst { kind, dst, args, guard, line });
+        let affine = i.result.and_then(|r| AffineOp::of(i.op, &types, func.ty(r)));
+        out.push(Inst { kind, dst, args, guard, affine, line });
     }
 
     /// Block arguments are handed over all at once; here they are put in an order in which one after the other does.
@@ -433,7 +488,7 @@ impl Lowering<'_> {
                 None => {
                     // A ring: save what one of them would overwrite.
                     let lost = open[0].dst;
-                    let saved = Arg { base: Base::Scratch, offset: scratch, step: lost.at.step };
+                    let saved = self.own(Base::Scratch, scratch, lost.bytes);
                     scratch += lost.bytes.next_multiple_of(2);
                     copies.push(Copy { dst: Dst { at: saved, free: true, ..lost }, src: lost.at });
                     for c in open.iter_mut().filter(|c| c.src == lost.at) {

@@ -87,7 +87,8 @@ impl Regs {
         at.step != 0 && unsafe { self.tools.ascending(self.ptr(at, first), wide, warps, size) }
     }
 
-    fn operand(&self, at: Arg, first: usize) -> Operand {
+    #[inline(always)]
+    pub(crate) fn operand(&self, at: Arg, first: usize) -> Operand {
         Operand { at: self.ptr(at, first), step: at.step as usize }
     }
 
@@ -118,25 +119,66 @@ impl Regs {
         unsafe { self.tools.gather(to, self.operand(at, first), wide, memory, base, bytes, masks) }
     }
 
-    /// Runs a kernel for `warps` warps from `first` on.
+    /// Fills lanes from warp `first` on with `count` rows of `len` lanes of `bytes` bytes: what lies at `memory` and every `step` bytes from
+    /// there, one behind the other, or (`same`) one for all lanes of a row.
+    ///
+    /// # Safety
+    /// All of it can be read, is aligned, and is no column. There are that many lanes.
+    #[allow(clippy::too_many_arguments)] // of a kernel
+    pub(crate) unsafe fn rows(
+        &self,
+        to: Arg,
+        first: usize,
+        memory: *const u8,
+        step: isize,
+        count: usize,
+        len: usize,
+        bytes: usize,
+        same: bool,
+    ) {
+        let to = self.ptr(to, first);
+        if !same && count == 1 {
+            // SAFETY: handed on from the caller.
+            return unsafe { std::ptr::copy_nonoverlapping(memory, to, len * bytes) };
+        }
+        // SAFETY: handed on from the caller.
+        unsafe { self.tools.rows(to, memory, step, count, len, bytes, same) }
+    }
+
+    /// Runs a kernel for `warps` warps from `first` on. Operands with a step begin at warp 0, others are the same for all.
     #[inline(always)]
     pub(crate) fn kernel(
         &self,
         selected: &crate::kernels::Selected,
         dst: Arg,
-        args: &[Arg],
+        args: &[Operand],
         first: usize,
         warps: usize,
     ) {
         let shift = selected.log_chunks;
-        let mut operands = [Operand { at: std::ptr::null(), step: 0 }; 8];
+        let mut operands = [Operand::NONE; 8];
         for (o, a) in operands.iter_mut().zip(args) {
-            *o = Operand { at: self.ptr(*a, first), step: a.step as usize >> shift };
+            // SAFETY: inside the buffer, by the promise of the type.
+            *o = Operand { at: unsafe { a.at.add(a.step * first) }, step: a.step >> shift };
         }
         let step =
             Step { n: warps << shift, dst: self.ptr(dst, first), args: operands.as_ptr(), imm: selected.imm };
         // SAFETY: operands are valid for that many warps by the promise of the type, and have the types the kernel was selected
         // for; the code was lowered for a level that this CPU has.
         unsafe { (selected.kernel)(&step) }
+    }
+
+    /// Copies a column's lanes of the first warp to all others of a batch.
+    pub(crate) fn spread(&self, at: Arg, bytes: usize, first: usize, warps: usize) {
+        if at.step != 0 && warps > 1 {
+            // SAFETY: valid and aligned, by the promise of the type; the source is not part of what is written.
+            unsafe { self.tools.copy(self.ptr(at, first + 1), self.ptr(at, first), 0, bytes, warps - 1) }
+        }
+    }
+
+    /// Gives `n` lanes from `lane` on evenly spaced integers of 4 or 8 bytes.
+    pub(crate) fn ramp(&self, at: Arg, bytes: usize, lane: usize, n: usize, base: u64, stride: i64) {
+        // SAFETY: lanes of a column lie one behind the other, all inside the buffer by the promise of the type.
+        unsafe { self.tools.ramp(self.ptr(at, 0).add(lane * bytes), bytes == 8, n, base, stride) }
     }
 }

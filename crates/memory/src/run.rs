@@ -32,6 +32,13 @@ impl<T: Scalar> GlobalRun<'_, T> {
         self.count == 0
     }
 
+    /// Where they lie on the host, for as long as the run lives. Others may write there meanwhile: the crate's documentation says what
+    /// that means.
+    #[inline]
+    pub fn as_ptr(&self) -> *const T {
+        self.host.cast_const().cast()
+    }
+
     /// Copies all values out.
     ///
     /// # Panics

@@ -31,6 +31,11 @@ pub(crate) struct Operand {
     pub(crate) step: usize,
 }
 
+impl Operand {
+    /// Of a kernel that does not look at it.
+    pub(crate) const NONE: Operand = Operand { at: std::ptr::null(), step: 0 };
+}
+
 /// One call of a kernel.
 pub(crate) struct Step {
     /// Number of chunks.

@@ -151,6 +151,63 @@ macro_rules! bounds {
 bounds!(u32);
 bounds!(u64);
 
+/// `n` evenly spaced integers; the first argument holds the first of them and the stride.
+struct Ramp<T>(PhantomData<T>);
+
+macro_rules! ramp {
+    ($t:ty) => {
+        impl Kernel for Ramp<$t> {
+            #[inline(always)]
+            unsafe fn run(s: &Step) {
+                // SAFETY: handed on from the caller.
+                let [first, stride]: [u64; 2] = unsafe { s.arg(0).chunk(0) };
+                let (first, stride) = (first as $t, stride as $t);
+                for i in 0..s.n {
+                    // SAFETY: handed on from the caller: valid and aligned for `n`.
+                    unsafe { *s.dst.cast::<$t>().add(i) = first.wrapping_add(stride.wrapping_mul(i as $t)) }
+                }
+            }
+        }
+    };
+}
+ramp!(u32);
+ramp!(u64);
+
+/// `n` rows of `imm` lanes, one behind the other: what lies at the argument's chunks, or (`SAME`) one value of it for all lanes of a row.
+struct Rows<L, const SAME: bool>(PhantomData<L>);
+
+/// Lanes of a row that are written at once.
+const PIECE: usize = 16;
+
+impl<L: Bits, const SAME: bool> Kernel for Rows<L, SAME> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        let len = s.imm as usize;
+        // SAFETY: handed on from the caller.
+        let memory = unsafe { s.arg(0) };
+        let to = s.dst.cast::<L>();
+        for r in 0..s.n {
+            // Steps may be negative: they wrap.
+            let from = memory.at.wrapping_add(r.wrapping_mul(memory.step)).cast::<L>();
+            // SAFETY: rows are valid on both sides, and no row is part of the result.
+            unsafe {
+                let to = to.add(r * len);
+                let value = *from;
+                let mut x = 0;
+                while x + PIECE <= len {
+                    let piece: [L; PIECE] = if SAME { [value; PIECE] } else { *from.add(x).cast() };
+                    *to.add(x).cast::<[L; PIECE]>() = piece;
+                    x += PIECE;
+                }
+                while x < len {
+                    *to.add(x) = if SAME { value } else { *from.add(x) };
+                    x += 1;
+                }
+            }
+        }
+    }
+}
+
 /// Functions for one level of the CPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tools {
@@ -159,6 +216,8 @@ pub(crate) struct Tools {
     ascending: [KernelFn; 2],
     bounds: [KernelFn; 2],
     gather: [[KernelFn; 7]; 2],
+    ramp: [KernelFn; 2],
+    rows: [[KernelFn; 7]; 2],
 }
 
 /// Index of a size that is a power of two up to 64.
@@ -182,6 +241,8 @@ impl Tools {
             ascending: [pick::<Ascending<u32>>(level), pick::<Ascending<u64>>(level)],
             bounds: [pick::<Bounds<u32>>(level), pick::<Bounds<u64>>(level)],
             gather: [gathers::<u32>(level), gathers::<u64>(level)],
+            rows: [rows::<false>(level), rows::<true>(level)],
+            ramp: [pick::<Ramp<u32>>(level), pick::<Ramp<u64>>(level)],
         }
     }
 
@@ -238,6 +299,40 @@ impl Tools {
         unsafe { self.copy[log(bytes)](&s) }
     }
 
+    /// Writes `n` integers of 32 or (`wide`) 64 bits from `base` on, `stride` apart.
+    ///
+    /// # Safety
+    /// `dst` is valid for them and aligned.
+    pub(crate) unsafe fn ramp(&self, dst: *mut u8, wide: bool, n: usize, base: u64, stride: i64) {
+        let values = [base, stride as u64];
+        let args = Operand { at: values.as_ptr().cast(), step: 0 };
+        let s = Step { n, dst, args: &raw const args, imm: 0 };
+        // SAFETY: handed on from the caller.
+        unsafe { self.ramp[usize::from(wide)](&s) }
+    }
+
+    /// Fills `count` rows of `len` lanes of `bytes` (1 to 64, a power of two): what lies at `memory` and every `step` bytes from there, one
+    /// value behind the other, or (`same`) one for all lanes of a row.
+    ///
+    /// # Safety
+    /// `dst` is valid for all rows, and so is what they are read from; all is aligned, and they do not overlap.
+    #[allow(clippy::too_many_arguments)] // of a kernel
+    pub(crate) unsafe fn rows(
+        &self,
+        dst: *mut u8,
+        memory: *const u8,
+        step: isize,
+        count: usize,
+        len: usize,
+        bytes: usize,
+        same: bool,
+    ) {
+        let args = Operand { at: memory, step: step as usize };
+        let s = Step { n: count, dst, args: &raw const args, imm: len as u64 };
+        // SAFETY: handed on from the caller.
+        unsafe { self.rows[usize::from(same)][log(bytes)](&s) }
+    }
+
     /// Whether the addresses of `warps` warps, at least one, go up by `size` from lane to lane.
     ///
     /// # Safety
@@ -279,6 +374,18 @@ fn gathers<A: Bits + Into<u64>>(level: Level) -> [KernelFn; 7] {
         pick::<Gather<A, [u64; 2]>>(level),
         pick::<Gather<A, [u64; 4]>>(level),
         pick::<Gather<A, [u64; 8]>>(level),
+    ]
+}
+
+fn rows<const SAME: bool>(level: Level) -> [KernelFn; 7] {
+    [
+        pick::<Rows<u8, SAME>>(level),
+        pick::<Rows<u16, SAME>>(level),
+        pick::<Rows<u32, SAME>>(level),
+        pick::<Rows<u64, SAME>>(level),
+        pick::<Rows<[u64; 2], SAME>>(level),
+        pick::<Rows<[u64; 4], SAME>>(level),
+        pick::<Rows<[u64; 8], SAME>>(level),
     ]
 }
 
