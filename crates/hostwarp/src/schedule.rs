@@ -25,8 +25,10 @@ fn budget(turns: u32) -> u64 {
 
 /// An engine with a kernel.
 pub(crate) trait RunCtas: Sync {
+    /// Room for what is run at a time.
+    fn room(&self, launch: &Launch<'_>) -> Cta;
     /// Runs `count` CTAs from number `first` on in the room of `cta`, as far as the budget goes. Answers how many are done and, if
-    /// not all, what became of the one after them, which `cta` then is.
+    /// not all, what became of the ones after them, which `cta` then holds.
     fn start(
         &self,
         launch: &Launch<'_>,
@@ -48,10 +50,21 @@ impl Interp {
 }
 
 impl RunCtas for Interp {
-    fn start(&self, launch: &Launch<'_>, cta: &mut Cta, first: u64, _: u64, budget: u64) -> (u64, Outcome) {
-        cta.reset(launch, launch.cta_index(first));
+    fn room(&self, launch: &Launch<'_>) -> Cta {
+        Cta::for_some(launch)
+    }
+
+    fn start(
+        &self,
+        launch: &Launch<'_>,
+        cta: &mut Cta,
+        first: u64,
+        count: u64,
+        budget: u64,
+    ) -> (u64, Outcome) {
+        let count = cta.reset_some(launch, first, count);
         let outcome = hostwarp_interp::run(launch, cta, budget.min(Self::FIRST_TURN));
-        (u64::from(outcome == Outcome::Done), outcome)
+        (if outcome == Outcome::Done { count.into() } else { 0 }, outcome)
     }
 
     fn go_on(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
@@ -60,6 +73,10 @@ impl RunCtas for Interp {
 }
 
 impl RunCtas for JitKernel {
+    fn room(&self, launch: &Launch<'_>) -> Cta {
+        Cta::new(launch)
+    }
+
     fn start(
         &self,
         launch: &Launch<'_>,
@@ -132,19 +149,19 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
         }
         let mut done = 0;
         let (number, cta, turns, outcome) = if waiting.len() < shared.resident && !mine.is_empty() {
-            let mut cta = spare.take().unwrap_or_else(|| Box::new(Cta::new(launch)));
+            let mut cta = spare.take().unwrap_or_else(|| Box::new(run.room(launch)));
             let (ran, outcome) = run.start(launch, &mut cta, mine.start, mine.end - mine.start, budget(0));
             done += ran;
             mine.start += ran;
             let number = mine.start;
             if outcome != Outcome::Done {
-                mine.start += 1;
+                mine.start += u64::from(cta.count());
             }
             (number, cta, 0, outcome)
         } else {
             let Some((number, mut cta, turns)) = waiting.pop_front() else { return };
             let outcome = run.go_on(launch, &mut cta, budget(turns));
-            done += u64::from(outcome == Outcome::Done);
+            done += if outcome == Outcome::Done { cta.count().into() } else { 0 };
             (number, cta, turns, outcome)
         };
         if done > 0 {

@@ -3,7 +3,7 @@
 use crate::exec::{Machine, Segment};
 use crate::kernels::{CHUNK, Operand, Selected};
 use crate::lower::{Arg, BLEND, Base, Copy, Dst, Inst};
-use crate::shape::{Affine, Column, Made, Shape};
+use crate::shape::{Affine, Column, Shape, Written};
 
 impl Machine<'_, '_> {
     /// The shape of an operand's column.
@@ -14,22 +14,25 @@ impl Machine<'_, '_> {
 
     #[inline(always)]
     fn is_uniform(&self, at: Arg) -> bool {
-        matches!(self.shape(at), Shape::Uniform)
+        match self.shape(at) {
+            Shape::Varying => false,
+            Shape::Uniform => true,
+            Shape::Affine(a) => a.is_uniform(),
+        }
     }
 
-    /// The one value of an operand that is the same in all lanes.
+    /// The one value of an operand that is the same in all lanes, an integer of up to 64 bits.
     #[inline(always)]
-    pub(crate) fn uniform<T: std::marker::Copy>(&self, at: Arg) -> Option<T> {
-        self.is_uniform(at).then(|| self.regs.lane(at, self.base, 0))
+    pub(crate) fn uniform(&self, at: Arg) -> Option<u64> {
+        self.affine(at).filter(Affine::is_uniform).map(|a| a.base)
     }
 
-    /// The operand as base and strides, an integer of 64 (`wide`) or 32 bits.
+    /// The operand, an integer of up to 64 bits, as base and strides.
     #[inline(always)]
-    pub(crate) fn affine(&self, at: Arg, wide: bool) -> Option<Affine> {
+    pub(crate) fn affine(&self, at: Arg) -> Option<Affine> {
         match self.shape(at) {
             Shape::Varying => None,
-            Shape::Uniform if wide => Some(Affine::uniform(self.regs.lane(at, self.base, 0))),
-            Shape::Uniform => Some(Affine::uniform(self.regs.lane::<u32>(at, self.base, 0).into())),
+            Shape::Uniform => Some(Affine::uniform(self.regs.integer(at, self.base))),
             Shape::Affine(a) => Some(a),
         }
     }
@@ -43,28 +46,40 @@ impl Machine<'_, '_> {
     /// Writes out a column, so that it can be read lane by lane.
     #[inline]
     pub(crate) fn write_out(&mut self, at: Arg) {
-        if !self.columns[at.place as usize].written {
+        if self.columns[at.place as usize].written < Written::All {
             self.write_out_now(at);
         }
     }
 
     #[cold]
     fn write_out_now(&mut self, at: Arg) {
-        let bytes = at.step as usize / CHUNK;
         match self.shape(at) {
             Shape::Varying => {}
-            Shape::Uniform => self.regs.spread(at, bytes, self.base, self.warps),
-            Shape::Affine(a) => {
+            Shape::Affine(a) if !a.is_uniform() => {
                 let (mut lane, end) = (self.base * CHUNK, (self.base + self.warps) * CHUNK);
                 let rows = a.rows(self.extents);
                 while lane < end {
                     let n = (rows.len - lane % rows.len).min(end - lane);
-                    self.regs.ramp(at, bytes, lane, n, a.at(lane, self.extents), rows.stride);
+                    self.regs.ramp(at, lane, n, a.at(lane, self.extents), rows.stride);
                     lane += n;
                 }
             }
+            _ => {
+                self.write_warp(at);
+                self.regs.spread(at, self.base, self.warps);
+            }
         }
-        self.columns[at.place as usize].written = true;
+        self.columns[at.place as usize].written = Written::All;
+    }
+
+    /// Writes out the first warp of a column that is the same in all lanes.
+    #[inline(always)]
+    fn write_warp(&mut self, at: Arg) {
+        let column = &mut self.columns[at.place as usize];
+        if let (Shape::Affine(a), Written::Nothing) = (column.shape, column.written) {
+            column.written = Written::Warp;
+            self.regs.splat(at, self.base, a.base);
+        }
     }
 
     /// Says what a result may overwrite, and makes its column one that some lanes of can be written.
@@ -94,11 +109,12 @@ impl Machine<'_, '_> {
         let n = inst.args.len().min(8);
         for (operand, at) in operands.iter_mut().zip(&inst.args) {
             // Where the result overwrites the argument's first warp, the others cannot read it there.
-            if !self.is_uniform(*at) || at.place == dst.at.place {
+            if self.is_uniform(*at) && at.place != dst.at.place {
+                self.write_warp(*at);
+                *operand = Operand { step: 0, ..self.regs.operand(*at, self.base) };
+            } else {
                 self.write_out(*at);
                 *operand = self.regs.operand(*at, 0);
-            } else {
-                *operand = Operand { step: 0, ..self.regs.operand(*at, self.base) };
             }
         }
         if !free {
@@ -113,7 +129,7 @@ impl Machine<'_, '_> {
                 continue;
             }
             let made = Arg { base: Base::Scratch, offset: 0, ..dst.at };
-            debug_assert!(dst.bytes <= BLEND);
+            debug_assert!(u32::from(dst.at.bytes) <= BLEND);
             run(made);
             self.regs.blend(dst, made, s.first, self.run_masks(&s));
         }
@@ -122,50 +138,50 @@ impl Machine<'_, '_> {
     /// Runs a pure op on columns that are the same in all lanes, or evenly spaced. Answers whether it could.
     #[inline]
     fn without_lanes(&mut self, inst: &Inst, selected: &Selected, dst: Dst) -> bool {
-        if inst.args.iter().all(|a| self.is_uniform(*a)) {
-            let mut operands = [Operand::NONE; 8];
-            for (operand, at) in operands.iter_mut().zip(&inst.args) {
-                *operand = self.regs.operand(*at, 0);
+        if let Some(op) = inst.affine {
+            let Some(a) = self.affine(inst.args[0]) else { return false };
+            let b = match inst.args.get(1) {
+                Some(b) => self.affine(*b),
+                None => Some(Affine::uniform(0)),
+            };
+            if let Some(made) = b.and_then(|b| op.eval(a, b, self.extents)) {
+                self.columns[dst.at.place as usize] = Column::affine(made);
+                return true;
             }
-            let n = inst.args.len().min(8);
-            self.regs.kernel(selected, dst.at, &operands[..n], self.base, 1);
-            self.columns[dst.at.place as usize] = Column::of(Shape::Uniform);
-            return true;
         }
-        let Some(op) = inst.affine else { return false };
-        let Some(a) = self.affine(inst.args[0], op.wide()) else { return false };
-        let b = match inst.args.get(1) {
-            Some(b) => self.affine(*b, op.wide()),
-            None => Some(Affine::uniform(0)),
-        };
-        let Some(made) = b.and_then(|b| op.eval(a, b, self.extents)) else { return false };
-        match made {
-            Made::Affine(a) if !a.is_uniform() => {
-                self.columns[dst.at.place as usize] = Column::of(Shape::Affine(a));
-            }
-            Made::Affine(a) if op.result_wide() => self.set_uniform(dst, a.base),
-            Made::Affine(a) => self.set_uniform(dst, a.base as u32),
-            Made::Bit(b) => self.set_uniform(dst, u8::from(b)),
+        if !inst.args.iter().all(|a| self.is_uniform(*a)) {
+            return false;
         }
+        let mut operands = [Operand::NONE; 8];
+        for (operand, at) in operands.iter_mut().zip(&inst.args) {
+            self.write_warp(*at);
+            *operand = self.regs.operand(*at, 0);
+        }
+        let n = inst.args.len().min(8);
+        self.regs.kernel(selected, dst.at, &operands[..n], self.base, 1);
+        self.columns[dst.at.place as usize] = Column::UNIFORM;
         true
     }
 
     /// Gives a free place the same value in all lanes.
     pub(crate) fn set_uniform<T: std::marker::Copy>(&mut self, dst: Dst, value: T) {
         self.regs.write(Dst { free: true, ..dst }, self.base, u32::MAX, false, &[value; CHUNK]);
-        self.columns[dst.at.place as usize] = Column::of(Shape::Uniform);
+        self.columns[dst.at.place as usize] = Column::UNIFORM;
     }
 
     /// Hands a value over to a block's parameter.
     pub(crate) fn hand_over(&mut self, c: &Copy) {
-        let free = self.is_free(&c.dst);
-        let shape = self.shape(c.src);
-        if free && shape != Shape::Varying {
-            if shape == Shape::Uniform {
+        match self.shape(c.src) {
+            Shape::Uniform if self.is_free(&c.dst) => {
                 self.regs.copy(c.dst, c.src, self.base, 1);
+                self.columns[c.dst.at.place as usize] = Column::UNIFORM;
+                return;
             }
-            self.columns[c.dst.at.place as usize] = Column::of(shape);
-            return;
+            Shape::Affine(a) if self.is_free(&c.dst) => {
+                self.columns[c.dst.at.place as usize] = Column::affine(a);
+                return;
+            }
+            _ => {}
         }
         self.write_out(c.src);
         let dst = self.open(c.dst);

@@ -115,11 +115,15 @@ impl FrameBuffer {
     }
 }
 
-/// One CTA: reused from CTA to CTA of a launch with [`Cta::reset`].
+/// One CTA, or in the interpreter several neighbours along x that run as one: reused from CTA to CTA of a launch with [`Cta::reset`].
 #[derive(Debug)]
 pub struct Cta {
-    /// Its index in the grid.
+    /// Its index in the grid, or that of the first.
     pub index: [u32; 3],
+    /// CTAs there is room for.
+    room: u32,
+    /// CTAs there are.
+    count: u32,
     /// Shared and local memory, constants and parameters.
     pub memory: CtaMemory,
     /// The registers.
@@ -145,13 +149,25 @@ pub struct Cta {
 impl Cta {
     /// Room for a CTA of the launch. It has to be [reset](Cta::reset) to one before it is run.
     pub fn new(launch: &Launch) -> Cta {
-        let lanes = launch.lanes() as usize;
-        let warps = launch.warps() as usize;
+        Cta::with_room(launch, 1)
+    }
+
+    /// Room for as many CTAs of the launch as the interpreter runs as one: where they have nothing of their own but registers and local
+    /// memory, nobody can tell. They have to be [reset](Cta::reset_some) before they are run.
+    pub fn for_some(launch: &Launch) -> Cta {
+        Cta::with_room(launch, launch.ctas_as_one())
+    }
+
+    fn with_room(launch: &Launch, room: u32) -> Cta {
+        let lanes = (launch.lanes() * room) as usize;
+        let warps = (launch.warps() * room) as usize;
         let mut frame = FrameBuffer::default();
         frame.reserve(launch.program.plan().frame.bytes as usize * lanes);
         let barrier = Barrier { waiting: vec![0; warps], arrived: vec![0; warps], ..Barrier::default() };
         Cta {
             index: [0; 3],
+            room,
+            count: 0,
             memory: CtaMemory::new(launch.constant.clone(), launch.param.clone()),
             frame,
             pc: vec![0; lanes],
@@ -169,8 +185,22 @@ impl Cta {
     /// Puts all threads at the entry of the CTA with this index; shared and local memory are zero. The launch must be the one
     /// the CTA was made for.
     pub fn reset(&mut self, launch: &Launch, index: [u32; 3]) {
-        let threads = launch.threads();
-        self.index = index;
+        self.reset_to(launch, index, 1);
+    }
+
+    /// As [`Cta::reset`], to the CTA with this number and those after it: at most so many, and as many as there is room for. Answers how
+    /// many there are now.
+    pub fn reset_some(&mut self, launch: &Launch, first: u64, most: u64) -> u32 {
+        let index = launch.cta_index(first);
+        let count = self.room.min(launch.grid[0] - index[0]).min(u32::try_from(most).unwrap_or(u32::MAX));
+        self.reset_to(launch, index, count);
+        count
+    }
+
+    fn reset_to(&mut self, launch: &Launch, index: [u32; 3], count: u32) {
+        // More than one only where they are whole warps.
+        let threads = launch.threads() * count;
+        (self.index, self.count) = (index, count);
         self.interpreted = false;
         self.scratch.cta_ready = false;
         self.clear_memory(launch);
@@ -239,6 +269,23 @@ impl Cta {
                 let expected = value(&group[..bytes]).wrapping_add(stride.wrapping_mul(lane));
                 expected << shift == value(place) << shift
             })
+    }
+
+    /// CTAs in here.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// CTAs there is room for.
+    pub(crate) fn room(&self) -> u32 {
+        self.room
+    }
+
+    /// The CTA and the thread in it that a lane is.
+    fn thread_of(&self, launch: &Launch, lane: u32) -> ([u32; 3], [u32; 3]) {
+        let [x, y, z] = self.index;
+        let (cta, lane) = (lane / launch.lanes(), lane % launch.lanes());
+        ([x + cta, y, z], launch.thread_index(lane))
     }
 
     /// Lanes of the CTA, whole warps.
@@ -412,24 +459,31 @@ impl Cta {
     /// The fault of a CTA in which lanes are alive and none is ready.
     pub fn deadlock(&self, launch: &Launch) -> KernelFault {
         let mut waiting: Vec<Waiting> = vec![];
+        let mut first = None;
         for lane in 0..self.lanes() {
             let at = match self.state(lane) {
                 LaneState::Barrier { id } => WaitingAt::Barrier { id },
                 LaneState::WarpSync { mask } => WaitingAt::WarpSync { mask },
                 LaneState::Ready | LaneState::Exited => continue,
             };
+            let (cta, thread) = (lane as u32 / launch.lanes(), lane as u32 % launch.lanes());
+            if *first.get_or_insert(cta) != cta {
+                break;
+            }
             let data = launch.program.func().blocks.get(self.waits_in[lane] as usize);
             let line = data.map_or(0, |b| match b.term {
                 Term::Barrier { .. } | Term::WarpSync { .. } => b.term_line,
                 _ => 0,
             });
             match waiting.iter_mut().find(|w| w.at == at && w.line == line) {
-                Some(w) => w.threads.push(lane as u32),
-                None => waiting.push(Waiting { at, line, threads: vec![lane as u32] }),
+                Some(w) => w.threads.push(thread),
+                None => waiting.push(Waiting { at, line, threads: vec![thread] }),
             }
         }
         let line = waiting.first().map_or(0, |w| w.line);
-        self.fault(launch, KernelFaultKind::Deadlock { waiting }, line, None)
+        let [x, y, z] = self.index;
+        let fault = self.fault(launch, KernelFaultKind::Deadlock { waiting }, line, None);
+        KernelFault { cta: [x + first.unwrap_or(0), y, z], ..fault }
     }
 
     /// The fault of a CTA that may not go on: it is at the first thread that could, in the line it would go on at.
@@ -443,20 +497,15 @@ impl Cta {
         self.fault(launch, kind, line, lane.map(|lane| lane as u32))
     }
 
-    /// A fault of this CTA, and of one of its threads (linear number) if it is a single one's.
-    pub fn fault(
-        &self,
-        launch: &Launch,
-        kind: KernelFaultKind,
-        line: u32,
-        thread: Option<u32>,
-    ) -> KernelFault {
+    /// A fault of this CTA, and of one of its lanes if it is a single one's.
+    pub fn fault(&self, launch: &Launch, kind: KernelFaultKind, line: u32, lane: Option<u32>) -> KernelFault {
+        let of = lane.map(|lane| self.thread_of(launch, lane));
         KernelFault {
             kind,
             kernel: launch.program.func().name.clone(),
             line,
-            cta: self.index,
-            thread: thread.map(|t| launch.thread_index(t)),
+            cta: of.map_or(self.index, |(cta, _)| cta),
+            thread: of.map(|(_, thread)| thread),
         }
     }
 }

@@ -10,11 +10,11 @@ use crate::fault::KernelFaultKind;
 use crate::kernels::{CHUNK, Operand};
 use crate::launch::Launch;
 use crate::lower::{
-    Ahead, Arg, Base, Code, Dst, Edge, Inst, Kind, LANE_BYTES, LANE_ID, LANE_PLACES, LANE_TID, LANE_WARP,
-    SAME, Terminator,
+    Ahead, Arg, Base, Code, Dst, Edge, Inst, Kind, LANE_BYTES, LANE_CTAID, LANE_ID, LANE_TID, LANE_WARP,
+    SAME, Terminator, lane_place,
 };
 use crate::regs::Regs;
-use crate::shape::{Affine, Column, Extents, Shape};
+use crate::shape::{Affine, Column, Extents};
 use hostwarp_ir::{BarrierKind, Block, Special, TrapKind};
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub(crate) struct Scratch {
     ahead: FrameBuffer,
     /// The values that hold for the launch are there.
     launch_ready: bool,
-    /// The values that hold for the CTA are there.
+    /// The shapes are those of the CTA.
     pub(crate) cta_ready: bool,
     groups: Vec<Group>,
     /// The shapes of all places, for each batch.
@@ -113,8 +113,15 @@ pub(crate) struct Machine<'a, 'l> {
 pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
     cta.interpreted = true;
     let code = launch.program.code();
-    prepare(launch, cta, code);
+    prepare(cta, code, launch.warps() as usize);
     let lanes = cta.lanes();
+    let extents = match launch.block {
+        // Several CTAs have no third axis of their own.
+        [x, y, _] if cta.room() > 1 => [x, y, cta.room()],
+        // Lanes beyond the CTA go on counting.
+        [_, 1, 1] => [lanes as u32, 1, 1],
+        block => block,
+    };
     let base = [
         cta.frame.as_mut_ptr(),
         cta.scratch.columns.as_mut_ptr(),
@@ -132,7 +139,7 @@ pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
         regs,
         segments: Default::default(),
         columns: vec![],
-        extents: extents(launch, lanes),
+        extents,
         others: false,
         needed: vec![],
         code,
@@ -155,17 +162,8 @@ pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
     }
 }
 
-/// The axes that lanes are evenly spaced along.
-fn extents(launch: &Launch, lanes: usize) -> Extents {
-    match launch.block {
-        // Lanes beyond the CTA go on counting.
-        [_, 1, 1] => [lanes as u32, 1, 1],
-        block => block,
-    }
-}
-
 /// Makes room for what the code needs.
-fn prepare(launch: &Launch, cta: &mut Cta, code: &Code) {
+fn prepare(cta: &mut Cta, code: &Code, warps: usize) {
     let lanes = cta.lanes();
     let scratch = &mut cta.scratch;
     if scratch.launch_ready {
@@ -179,15 +177,7 @@ fn prepare(launch: &Launch, cta: &mut Cta, code: &Code) {
         bytes[offset as usize * lanes + lane * 4..][..4].copy_from_slice(&value.to_le_bytes());
     };
     for lane in 0..lanes {
-        // In one dimension lanes beyond the CTA go on counting, so that a column stays evenly spaced to its end.
-        let tid = match launch.block {
-            [_, 1, 1] => [lane as u32, 0, 0],
-            _ => launch.thread_index(lane as u32),
-        };
-        for (offset, t) in LANE_TID.iter().zip(tid) {
-            put(*offset, lane, t);
-        }
-        put(LANE_WARP, lane, (lane / CHUNK) as u32);
+        put(LANE_WARP, lane, (lane / CHUNK % warps) as u32);
         put(LANE_ID, lane, (lane % CHUNK) as u32);
     }
 }
@@ -195,14 +185,15 @@ fn prepare(launch: &Launch, cta: &mut Cta, code: &Code) {
 impl Machine<'_, '_> {
     /// Computes what is the same for all lanes, if that is still to be done.
     fn compute_ahead(&mut self) {
-        let steps = match (self.cta.scratch.launch_ready, self.cta.scratch.cta_ready) {
-            (true, true) => return,
-            (true, false) => &self.code.ahead[self.code.launch_steps..],
-            (false, _) => &self.code.ahead[..],
-        };
-        self.forget_shapes();
-        for step in steps {
-            let at = Arg { base: Base::Ahead, offset: step.offset, step: 0, place: SAME };
+        if !self.cta.scratch.cta_ready {
+            self.forget_shapes();
+            self.cta.scratch.cta_ready = true;
+        }
+        if std::mem::replace(&mut self.cta.scratch.launch_ready, true) {
+            return;
+        }
+        for step in &self.code.ahead {
+            let at = Arg { base: Base::Ahead, bytes: 0, offset: step.offset, step: 0, place: SAME };
             match &step.how {
                 Ahead::Special(s) => {
                     let value = self.special(*s);
@@ -225,24 +216,36 @@ impl Machine<'_, '_> {
                 }
             }
         }
-        self.cta.scratch.launch_ready = true;
-        self.cta.scratch.cta_ready = true;
     }
 
     /// Begins with all columns as the frame has them.
     fn forget_shapes(&mut self) {
-        let mut columns = vec![Column::VARYING; self.code.places as usize];
-        columns[SAME as usize].shape = Shape::Uniform;
-        for (axis, offset) in LANE_TID.iter().enumerate() {
-            let mut strides = [0; 3];
-            strides[axis] = 1;
-            let uniform = self.extents[axis] == 1;
-            let shape = if uniform { Shape::Uniform } else { Shape::Affine(Affine { base: 0, strides }) };
-            columns[(LANE_PLACES + offset / 4) as usize].shape = shape;
-        }
         let batches = self.cta.warps().len().div_ceil(BATCH);
-        self.cta.scratch.shapes.clear();
-        self.cta.scratch.shapes.resize(batches, columns);
+        let [x, y, z] = self.cta.index;
+        let several = self.cta.room() > 1;
+        let (extents, places) = (self.extents, self.code.places as usize);
+        let shapes = &mut self.cta.scratch.shapes;
+        shapes.resize(batches, vec![]);
+        for columns in shapes {
+            columns.clear();
+            columns.resize(places, Column::VARYING);
+            columns[SAME as usize] = Column::UNIFORM;
+            let mut lane = |offset: u32, base: u32, strides: [i64; 3]| {
+                columns[lane_place(offset) as usize] = Column::affine(Affine { base: base.into(), strides });
+            };
+            let along = |axis: usize| {
+                let mut strides = [0; 3];
+                strides[axis] = i64::from(extents[axis] > 1);
+                strides
+            };
+            lane(LANE_TID[0], 0, along(0));
+            lane(LANE_TID[1], 0, along(1));
+            // The third axis is that of the CTA, or that of several CTAs.
+            lane(LANE_TID[2], 0, if several { [0; 3] } else { along(2) });
+            lane(LANE_CTAID[0], x, if several { along(2) } else { [0; 3] });
+            lane(LANE_CTAID[1], y, [0; 3]);
+            lane(LANE_CTAID[2], z, [0; 3]);
+        }
     }
 
     /// Fills the 32 lanes of a value computed ahead.
@@ -258,7 +261,6 @@ impl Machine<'_, '_> {
         let elapsed = || self.launch.start.elapsed().as_nanos() as u64;
         match s {
             Special::Ntid(a) => axis(self.launch.block, a),
-            Special::Ctaid(a) => axis(self.cta.index, a),
             Special::Nctaid(a) => axis(self.launch.grid, a),
             Special::NWarpId => u64::from(self.launch.warps()),
             Special::SmId => 0,
@@ -274,7 +276,7 @@ impl Machine<'_, '_> {
                 now.unwrap_or(Duration::ZERO).as_nanos() as u64
             }
             // These are columns.
-            Special::Tid(_) | Special::LaneId | Special::WarpId => 0,
+            Special::Tid(_) | Special::Ctaid(_) | Special::LaneId | Special::WarpId => 0,
         }
     }
 
@@ -512,13 +514,13 @@ impl Machine<'_, '_> {
             Kind::ActiveMask => self.per_warp(dst, |_, _, run| [run; CHUNK]),
             Kind::Clock(s) => {
                 let now = self.special(*s);
-                if dst.bytes == 8 {
+                if dst.at.bytes == 8 {
                     self.per_warp(dst, |_, _, _| [now; CHUNK]);
                 } else {
                     self.per_warp(dst, |_, _, _| [now as u32; CHUNK]);
                 }
             }
-            _ => match dst.bytes {
+            _ => match dst.at.bytes {
                 1 => self.lane_read::<u8>(inst, dst),
                 2 => self.lane_read::<u16>(inst, dst),
                 4 => self.lane_read::<u32>(inst, dst),
@@ -581,7 +583,7 @@ impl Machine<'_, '_> {
                 Ok(self.back(edge))
             }
             Terminator::Branch(cond, yes, no) => {
-                if let Some(bit) = self.uniform::<u8>(*cond) {
+                if let Some(bit) = self.uniform(*cond) {
                     let edge = if bit & 1 != 0 { yes } else { no };
                     self.follow(edge, masks);
                     return Ok(self.back(edge));
@@ -658,8 +660,8 @@ impl Machine<'_, '_> {
 
     fn switch(&mut self, value: Arg, edges: &[Edge], masks: &[u32; BATCH]) -> Option<u32> {
         let last = edges.len() as u32 - 1;
-        if let Some(to) = self.uniform::<u32>(value) {
-            let edge = &edges[to.min(last) as usize];
+        if let Some(to) = self.uniform(value) {
+            let edge = &edges[to.min(last.into()) as usize];
             self.follow(edge, masks);
             return self.back(edge);
         }

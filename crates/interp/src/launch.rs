@@ -1,5 +1,6 @@
 //! What all CTAs of a launch have in common.
 
+use crate::cta::WARP;
 use crate::fault::KernelFaultKind;
 use crate::lower::Code;
 use hostwarp_ir::Function;
@@ -90,6 +91,11 @@ impl Limits {
     }
 }
 
+/// CTAs run as one up to this many lanes...
+const LANES_AS_ONE: u32 = 1024;
+/// ...and up to this many bytes of registers.
+const REGISTERS_AS_ONE: u32 = 256 << 10;
+
 /// A launch: shared by all threads that run its CTAs.
 #[derive(Debug)]
 pub struct Launch<'a> {
@@ -164,6 +170,18 @@ impl<'a> Launch<'a> {
     /// Lanes of a CTA: whole warps.
     pub fn lanes(&self) -> u32 {
         self.warps() * 32
+    }
+
+    /// CTAs that the interpreter runs as one: those along x whose registers stay in the cache, where they share nothing that would
+    /// have to be kept apart.
+    pub(crate) fn ctas_as_one(&self) -> u32 {
+        let threads = self.threads();
+        let code = self.program.code();
+        if !threads.is_multiple_of(WARP) || self.block[2] != 1 || self.shared_bytes() != 0 || code.barriers {
+            return 1;
+        }
+        let registers = threads.saturating_mul(self.program.plan.frame.bytes.max(1));
+        (LANES_AS_ONE / threads).min(REGISTERS_AS_ONE / registers).clamp(1, self.grid[0])
     }
 
     /// CTAs in all.

@@ -18,11 +18,11 @@ pub(crate) enum Base {
     Frame,
     /// Columns that live within one instruction or edge; the offset counts per lane.
     Scratch,
-    /// Columns that only depend on the size of the CTA; the offset counts per lane.
+    /// Columns that only depend on where a lane is; the offset counts per lane.
     Lane,
     /// Constants, 32 lanes of each.
     Const,
-    /// Values computed ahead for the launch or the CTA, 32 lanes of each.
+    /// Values computed ahead for the launch, 32 lanes of each.
     Ahead,
 }
 
@@ -30,6 +30,8 @@ pub(crate) enum Base {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Arg {
     pub(crate) base: Base,
+    /// Bytes per lane.
+    pub(crate) bytes: u8,
     pub(crate) offset: u32,
     /// Bytes from warp to warp; 0 if all warps have the same.
     pub(crate) step: u32,
@@ -41,8 +43,6 @@ pub(crate) struct Arg {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dst {
     pub(crate) at: Arg,
-    /// Bytes per lane.
-    pub(crate) bytes: u32,
     /// Lanes that do not run have nothing there: may be overwritten.
     pub(crate) free: bool,
 }
@@ -123,7 +123,7 @@ pub(crate) struct CodeBlock {
     pub(crate) term_line: u32,
 }
 
-/// How a value that is the same for all lanes of a CTA comes about.
+/// How a value that is the same for the whole launch comes about.
 #[derive(Debug)]
 pub(crate) enum Ahead {
     Special(Special),
@@ -148,13 +148,15 @@ pub(crate) const LANE_WARP: u32 = 12;
 /// The same in every warp, and yet a column of all: packed kernels go through a warp in several steps, so what differs between
 /// lanes cannot stand still.
 pub(crate) const LANE_ID: u32 = 16;
+/// Written out only where a column holds several CTAs.
+pub(crate) const LANE_CTAID: [u32; 3] = [20, 24, 28];
 /// Bytes per lane of all of them.
-pub(crate) const LANE_BYTES: u32 = 20;
+pub(crate) const LANE_BYTES: u32 = 32;
 
 /// The place of all constants and values computed ahead: the same in all lanes.
 pub(crate) const SAME: u32 = 0;
 /// The places of the columns in [`Base::Lane`], in order.
-pub(crate) const LANE_PLACES: u32 = 1;
+const LANE_PLACES: u32 = 1;
 /// Places of frame and scratch come after those.
 const OWN_PLACES: u32 = LANE_PLACES + LANE_BYTES / 4;
 
@@ -170,14 +172,14 @@ const EDGE: u32 = BLEND + 64;
 pub(crate) struct Code {
     pub(crate) blocks: Vec<CodeBlock>,
     pub(crate) consts: FrameBuffer,
-    /// Values that hold for the whole launch come first, `launch_steps` of them.
     pub(crate) ahead: Vec<AheadStep>,
-    pub(crate) launch_steps: usize,
     pub(crate) ahead_bytes: u32,
     /// Per lane.
     pub(crate) scratch_bytes: u32,
     /// Number of places.
     pub(crate) places: u32,
+    /// Whether there are barriers.
+    pub(crate) barriers: bool,
     pub(crate) tools: Tools,
 }
 
@@ -211,7 +213,7 @@ impl Code {
             scratch_bytes: EDGE,
             places: HashMap::new(),
         };
-        let (ahead, launch_steps, ahead_bytes) = lowering.ahead();
+        let (ahead, ahead_bytes) = lowering.ahead();
         let mut blocks = Vec::with_capacity(func.blocks.len());
         for b in func.block_ids() {
             blocks.push(lowering.block(b));
@@ -234,17 +236,35 @@ impl Code {
             blocks,
             consts,
             ahead,
-            launch_steps,
             ahead_bytes,
             scratch_bytes: lowering.scratch_bytes,
             places,
+            barriers: func.blocks.iter().any(|b| matches!(b.term, Term::Barrier { .. })),
             tools: Tools::new(level),
         }
     }
 }
 
-fn lane_column(offset: u32) -> Arg {
-    Arg { base: Base::Lane, offset, step: 128, place: LANE_PLACES + offset / 4 }
+/// The column of a special that says where a lane is.
+fn lane_column(special: Special) -> Option<Arg> {
+    let axis = |axis: Axis| match axis {
+        Axis::X => 0,
+        Axis::Y => 1,
+        Axis::Z => 2,
+    };
+    let offset = match special {
+        Special::Tid(a) => LANE_TID[axis(a)],
+        Special::Ctaid(a) => LANE_CTAID[axis(a)],
+        Special::WarpId => LANE_WARP,
+        Special::LaneId => LANE_ID,
+        _ => return None,
+    };
+    Some(Arg { base: Base::Lane, bytes: 4, offset, step: 128, place: lane_place(offset) })
+}
+
+/// The place of a column in [`Base::Lane`].
+pub(crate) fn lane_place(offset: u32) -> u32 {
+    LANE_PLACES + offset / 4
 }
 
 /// Whether an instruction only gives the bits of its argument another type.
@@ -266,13 +286,12 @@ impl Lowering<'_> {
     fn constant(&mut self, bits: u64, ty: Type) -> Arg {
         let at = self.column(ty);
         self.consts.push((bits, ty, at));
-        Arg { base: Base::Const, offset: at, step: 0, place: SAME }
+        Arg { base: Base::Const, bytes: ty.bytes() as u8, offset: at, step: 0, place: SAME }
     }
 
     /// Gives every value that is not in the frame its place, and says how those that can be computed ahead are.
-    fn ahead(&mut self) -> (Vec<AheadStep>, usize, u32) {
-        let mut launch = vec![];
-        let mut cta = vec![];
+    fn ahead(&mut self) -> (Vec<AheadStep>, u32) {
+        let mut ahead = vec![];
         let mut bytes = 0;
         let func = self.func;
         // The plan's order has definitions before uses.
@@ -291,24 +310,11 @@ impl Lowering<'_> {
                         self.place[r.index()] = Some(self.constant(bits, ty));
                         continue;
                     }
-                    (Op::Special(Special::Tid(axis)), _) => {
-                        let offset = LANE_TID[match axis {
-                            Axis::X => 0,
-                            Axis::Y => 1,
-                            Axis::Z => 2,
-                        }];
-                        self.place[r.index()] = Some(lane_column(offset));
+                    (Op::Special(special), _) if lane_column(special).is_some() => {
+                        self.place[r.index()] = lane_column(special);
                         continue;
                     }
-                    (Op::Special(Special::WarpId), _) => {
-                        self.place[r.index()] = Some(lane_column(LANE_WARP));
-                        continue;
-                    }
-                    (Op::Special(Special::LaneId), _) => {
-                        self.place[r.index()] = Some(lane_column(LANE_ID));
-                        continue;
-                    }
-                    (_, Invariance::None) => continue,
+                    (_, Invariance::None | Invariance::Cta) => continue,
                     (Op::Special(s), _) => Ahead::Special(s),
                     (Op::Load(_), _) => match self.const_bits(i.args[0]) {
                         Some(offset) => Ahead::Param { offset: offset as u32, size: ty.bytes() as u32 },
@@ -324,18 +330,14 @@ impl Lowering<'_> {
                         }
                     }
                 };
-                let step = AheadStep { how, offset: bytes };
-                self.place[r.index()] = Some(Arg { base: Base::Ahead, offset: bytes, step: 0, place: SAME });
+                ahead.push(AheadStep { how, offset: bytes });
+                let at =
+                    Arg { base: Base::Ahead, bytes: ty.bytes() as u8, offset: bytes, step: 0, place: SAME };
+                self.place[r.index()] = Some(at);
                 bytes += (32 * ty.bytes() as u32).next_multiple_of(64);
-                match self.plan.invariance[r.index()] {
-                    Invariance::Launch => launch.push(step),
-                    _ => cta.push(step),
-                }
             }
         }
-        let launch_steps = launch.len();
-        launch.append(&mut cta);
-        (launch, launch_steps, bytes)
+        (ahead, bytes)
     }
 
     fn const_bits(&self, v: Value) -> Option<u64> {
@@ -347,7 +349,7 @@ impl Lowering<'_> {
     fn own(&mut self, base: Base, offset: u32, bytes: u32) -> Arg {
         let next = OWN_PLACES + self.places.len() as u32;
         let place = *self.places.entry((base, offset)).or_insert(next);
-        Arg { base, offset, step: 32 * bytes, place }
+        Arg { base, bytes: bytes as u8, offset, step: 32 * bytes, place }
     }
 
     fn arg(&mut self, v: Value) -> Arg {
@@ -371,8 +373,7 @@ impl Lowering<'_> {
     }
 
     fn dst(&mut self, v: Value) -> Dst {
-        let bytes = self.func.ty(v).bytes() as u32;
-        Dst { at: self.arg(v), bytes, free: self.plan.frame.local[v.index()] }
+        Dst { at: self.arg(v), free: self.plan.frame.local[v.index()] }
     }
 
     fn block(&mut self, b: ir::Block) -> CodeBlock {
@@ -427,7 +428,7 @@ impl Lowering<'_> {
         let line = i.line;
         let wide = types.first() == Some(&Type::I64);
         let kind = match i.op {
-            Op::Load(mem) => Kind::Load { mem, size: dst.map_or(0, |d| d.bytes), wide },
+            Op::Load(mem) => Kind::Load { mem, size: dst.map_or(0, |d| d.at.bytes.into()), wide },
             Op::Store(mem) => {
                 let ty = types[1];
                 // Memory holds bits, so this is where a NaN must be the canonical one.
@@ -437,7 +438,7 @@ impl Lowering<'_> {
                     let at = self.own(Base::Scratch, CANONICAL, ty.bytes() as u32);
                     out.push(Inst {
                         kind: Kind::Pure(selected),
-                        dst: Some(Dst { at, bytes: ty.bytes() as u32, free: true }),
+                        dst: Some(Dst { at, free: true }),
                         args: SmallVec::from_slice(&[args[1]]),
                         guard: None,
                         affine: None,
@@ -488,9 +489,10 @@ impl Lowering<'_> {
                 None => {
                     // A ring: save what one of them would overwrite.
                     let lost = open[0].dst;
-                    let saved = self.own(Base::Scratch, scratch, lost.bytes);
-                    scratch += lost.bytes.next_multiple_of(2);
-                    copies.push(Copy { dst: Dst { at: saved, free: true, ..lost }, src: lost.at });
+                    let bytes = u32::from(lost.at.bytes);
+                    let saved = self.own(Base::Scratch, scratch, bytes);
+                    scratch += bytes.next_multiple_of(2);
+                    copies.push(Copy { dst: Dst { at: saved, free: true }, src: lost.at });
                     for c in open.iter_mut().filter(|c| c.src == lost.at) {
                         c.src = saved;
                     }

@@ -50,11 +50,11 @@ impl Regs {
     /// Writes the lanes in `run`, or all where those that do not run need not be kept.
     #[inline(always)]
     pub(crate) fn write<T: Copy>(&self, dst: Dst, warp: usize, run: u32, keep: bool, values: &[T; CHUNK]) {
-        debug_assert_eq!(size_of::<T>(), dst.bytes as usize);
+        debug_assert_eq!(size_of::<T>(), dst.at.bytes as usize);
         let to = self.ptr(dst.at, warp);
         if keep && !dst.free {
             // SAFETY: valid and aligned, by the promise of the type.
-            unsafe { self.tools.blend(to, values.as_ptr().cast(), 0, dst.bytes as usize, &[run]) }
+            unsafe { self.tools.blend(to, values.as_ptr().cast(), 0, dst.at.bytes as usize, &[run]) }
         } else {
             // SAFETY: as above.
             unsafe { *to.cast::<[T; CHUNK]>() = *values }
@@ -71,14 +71,14 @@ impl Regs {
     pub(crate) fn copy(&self, dst: Dst, src: Arg, first: usize, warps: usize) {
         let (to, from) = (self.ptr(dst.at, first), self.ptr(src, first));
         // SAFETY: valid and aligned, by the promise of the type.
-        unsafe { self.tools.copy(to, from, src.step as usize, dst.bytes as usize, warps) }
+        unsafe { self.tools.copy(to, from, src.step as usize, dst.at.bytes as usize, warps) }
     }
 
     /// Copies the lanes in the masks, for as many warps from `first` on.
     pub(crate) fn blend(&self, dst: Dst, src: Arg, first: usize, masks: &[u32]) {
         let (to, from) = (self.ptr(dst.at, first), self.ptr(src, first));
         // SAFETY: valid and aligned, by the promise of the type.
-        unsafe { self.tools.blend(to, from, src.step as usize, dst.bytes as usize, masks) }
+        unsafe { self.tools.blend(to, from, src.step as usize, dst.at.bytes as usize, masks) }
     }
 
     /// Whether the addresses of `warps` warps go up by `size` from lane to lane.
@@ -114,7 +114,7 @@ impl Regs {
         first: usize,
         masks: &[u32],
     ) {
-        let (to, bytes) = (self.ptr(dst.at, first), dst.bytes as usize);
+        let (to, bytes) = (self.ptr(dst.at, first), dst.at.bytes as usize);
         // SAFETY: columns are valid and aligned by the promise of the type, and addresses by the caller's.
         unsafe { self.tools.gather(to, self.operand(at, first), wide, memory, base, bytes, masks) }
     }
@@ -168,8 +168,32 @@ impl Regs {
         unsafe { (selected.kernel)(&step) }
     }
 
+    /// The integer of up to 64 bits in the first lane of a warp.
+    #[inline(always)]
+    pub(crate) fn integer(&self, at: Arg, warp: usize) -> u64 {
+        match at.bytes {
+            1 => self.lane::<u8>(at, warp, 0).into(),
+            2 => self.lane::<u16>(at, warp, 0).into(),
+            4 => self.lane::<u32>(at, warp, 0).into(),
+            _ => self.lane::<u64>(at, warp, 0),
+        }
+    }
+
+    /// Gives all lanes of a warp an integer of up to 64 bits.
+    #[inline(always)]
+    pub(crate) fn splat(&self, at: Arg, warp: usize, value: u64) {
+        let dst = Dst { at, free: true };
+        match at.bytes {
+            1 => self.write(dst, warp, u32::MAX, false, &[value as u8; CHUNK]),
+            2 => self.write(dst, warp, u32::MAX, false, &[value as u16; CHUNK]),
+            4 => self.write(dst, warp, u32::MAX, false, &[value as u32; CHUNK]),
+            _ => self.write(dst, warp, u32::MAX, false, &[value; CHUNK]),
+        }
+    }
+
     /// Copies a column's lanes of the first warp to all others of a batch.
-    pub(crate) fn spread(&self, at: Arg, bytes: usize, first: usize, warps: usize) {
+    pub(crate) fn spread(&self, at: Arg, first: usize, warps: usize) {
+        let bytes = at.bytes.into();
         if at.step != 0 && warps > 1 {
             // SAFETY: valid and aligned, by the promise of the type; the source is not part of what is written.
             unsafe { self.tools.copy(self.ptr(at, first + 1), self.ptr(at, first), 0, bytes, warps - 1) }
@@ -177,7 +201,8 @@ impl Regs {
     }
 
     /// Gives `n` lanes from `lane` on evenly spaced integers of 4 or 8 bytes.
-    pub(crate) fn ramp(&self, at: Arg, bytes: usize, lane: usize, n: usize, base: u64, stride: i64) {
+    pub(crate) fn ramp(&self, at: Arg, lane: usize, n: usize, base: u64, stride: i64) {
+        let bytes = usize::from(at.bytes);
         // SAFETY: lanes of a column lie one behind the other, all inside the buffer by the promise of the type.
         unsafe { self.tools.ramp(self.ptr(at, 0).add(lane * bytes), bytes == 8, n, base, stride) }
     }

@@ -23,7 +23,7 @@ struct RowsAt {
 impl Machine<'_, '_> {
     /// Whether all lanes that run take part in an access.
     fn is_unguarded(&self, inst: &Inst) -> bool {
-        inst.guard.is_none_or(|g| self.uniform::<u8>(g).is_some_and(|bit| bit & 1 != 0))
+        inst.guard.is_none_or(|g| self.uniform(g).is_some_and(|bit| bit & 1 != 0))
     }
 
     /// Where a stretch of a space lies on the host, if all of it is there.
@@ -50,7 +50,7 @@ impl Machine<'_, '_> {
         mem: Mem,
         wide: bool,
     ) -> bool {
-        let Some(addr) = self.affine(inst.args[0], wide) else { return false };
+        let Some(addr) = self.affine(inst.args[0]) else { return false };
         if !self.is_unguarded(inst) {
             return false;
         }
@@ -142,7 +142,7 @@ impl Machine<'_, '_> {
         wide: bool,
     ) -> bool {
         let size = size_of::<[T; N]>();
-        let Some(addr) = self.affine(inst.args[0], wide) else { return false };
+        let Some(addr) = self.affine(inst.args[0]) else { return false };
         let [segment] = self.segments[..] else { return false };
         let value = inst.args[1];
         if !self.is_unguarded(inst) || value.step == 0 || addr.is_uniform() {

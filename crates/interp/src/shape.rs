@@ -12,23 +12,32 @@ pub(crate) enum Shape {
     Varying,
     /// The same everywhere: the batch's first warp is written out.
     Uniform,
-    /// Evenly spaced along each axis.
+    /// Evenly spaced along each axis, or the same everywhere if all strides are 0; an integer or a bit.
     Affine(Affine),
 }
 
-/// The shape of a place, and whether its column is written out for the whole batch.
+/// The shape of a place, and how much of its column is written out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     pub(crate) shape: Shape,
-    pub(crate) written: bool,
+    pub(crate) written: Written,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Written {
+    Nothing,
+    /// The batch's first warp.
+    Warp,
+    /// The whole batch.
+    All,
 }
 
 impl Column {
-    pub(crate) const VARYING: Column = Column { shape: Shape::Varying, written: true };
+    pub(crate) const VARYING: Column = Column { shape: Shape::Varying, written: Written::All };
+    pub(crate) const UNIFORM: Column = Column { shape: Shape::Uniform, written: Written::Warp };
 
-    /// Not written out.
-    pub(crate) fn of(shape: Shape) -> Column {
-        Column { shape, written: false }
+    pub(crate) fn affine(affine: Affine) -> Column {
+        Column { shape: Shape::Affine(affine), written: Written::Nothing }
     }
 }
 
@@ -64,14 +73,6 @@ enum Rule {
     Cmp(IntCmp),
 }
 
-/// What an op on evenly spaced columns gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Made {
-    Affine(Affine),
-    /// A comparison that comes out the same in all lanes.
-    Bit(bool),
-}
-
 impl AffineOp {
     pub(crate) fn of(op: Op, args: &[Type], result: Type) -> Option<AffineOp> {
         let from = *args.first()?;
@@ -91,23 +92,9 @@ impl AffineOp {
         fits.then_some(AffineOp { rule, wide: from.elem == Elem::I64 })
     }
 
-    /// Whether the arguments have 64 bits.
-    pub(crate) fn wide(self) -> bool {
-        self.wide
-    }
-
-    /// Whether the result, where it is an integer, has 64 bits.
-    pub(crate) fn result_wide(self) -> bool {
-        match self.rule {
-            Rule::Zext | Rule::Sext => true,
-            Rule::Trunc => false,
-            _ => self.wide,
-        }
-    }
-
     /// The result; none where it is not evenly spaced, or too hard to tell.
     #[inline]
-    pub(crate) fn eval(self, a: Affine, b: Affine, extents: Extents) -> Option<Made> {
+    pub(crate) fn eval(self, a: Affine, b: Affine, extents: Extents) -> Option<Affine> {
         let wide = self.wide;
         let zip = |f: fn(i64, i64) -> i64| std::array::from_fn(|i| f(a.strides[i], b.strides[i]));
         let times = |a: Affine, factor: u64| {
@@ -130,9 +117,9 @@ impl AffineOp {
                 a.range(extents, true, wide)?;
                 Affine::new(i64::from(a.base as i32) as u64, a.strides, true)
             }
-            Rule::Cmp(c) => return compare(c, a, b, extents, wide).map(Made::Bit),
+            Rule::Cmp(c) => Affine::uniform(compare(c, a, b, extents, wide)?.into()),
         };
-        Some(Made::Affine(made))
+        Some(made)
     }
 }
 
@@ -213,6 +200,17 @@ pub(crate) struct Rows {
 
 /// A comparison that comes out the same in all lanes: where the ranges of both sides do not meet.
 fn compare(c: IntCmp, a: Affine, b: Affine, extents: Extents, wide: bool) -> Option<bool> {
+    if a.is_uniform() && b.is_uniform() {
+        let signed = |v: u64| if wide { v as i64 } else { i64::from(v as i32) };
+        return Some(match c {
+            IntCmp::Eq => a.base == b.base,
+            IntCmp::Ne => a.base != b.base,
+            IntCmp::LtU => a.base < b.base,
+            IntCmp::LeU => a.base <= b.base,
+            IntCmp::LtS => signed(a.base) < signed(b.base),
+            IntCmp::LeS => signed(a.base) <= signed(b.base),
+        });
+    }
     let signed = matches!(c, IntCmp::LtS | IntCmp::LeS);
     let (a, b) = (a.range(extents, signed, wide)?, b.range(extents, signed, wide)?);
     let apart = a.1 < b.0 || b.1 < a.0;
@@ -252,22 +250,18 @@ mod tests {
         for (op, bits, to) in all.chain(from) {
             let result = if matches!(op, Op::Cmp(_)) { Type::I1 } else { ty(to) };
             let rule = AffineOp::of(op, &[ty(bits); 2], result).expect("an op with a rule");
-            assert_eq!((rule.wide(), rule.result_wide()), (bits == 64, to == 64));
             for base in edges.clone() {
                 for s in strides {
-                    let a = Affine::new(base, s, rule.wide());
+                    let a = Affine::new(base, s, rule.wide);
                     for (other, t) in edges.clone().zip(strides.iter().cycle()) {
-                        let b = Affine::new(other, *t, rule.wide());
-                        let got = match rule.eval(a, b, EXTENTS) {
-                            None => continue,
-                            Some(Made::Affine(r)) => values(r, rule.result_wide()),
-                            Some(Made::Bit(r)) => vec![r.into(); 24],
-                        };
+                        let b = Affine::new(other, *t, rule.wide);
+                        let Some(r) = rule.eval(a, b, EXTENTS) else { continue };
+                        let got = values(r, to == 64);
                         match op {
                             Op::Cmp(_) => decided += 1,
                             _ => made += 1,
                         }
-                        let (x, y) = (values(a, rule.wide()), values(b, rule.wide()));
+                        let (x, y) = (values(a, rule.wide), values(b, rule.wide));
                         let types = [ty(bits); 2];
                         let n = if matches!(op, Op::Int(_) | Op::Cmp(_)) { 2 } else { 1 };
                         let want =

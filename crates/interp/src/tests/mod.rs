@@ -21,10 +21,16 @@ pub(crate) fn run_all(launch: &Launch) -> Outcome {
 }
 
 pub(crate) fn run_with_budget(launch: &Launch, budget: u64) -> Outcome {
+    run_in(launch, budget, Cta::for_some)
+}
+
+/// Runs all CTAs in rooms that are made so.
+pub(crate) fn run_in(launch: &Launch, budget: u64, room: fn(&Launch) -> Cta) -> Outcome {
     let mut ctas: Vec<Cta> = vec![];
-    for i in 0..launch.ctas() {
-        let mut cta = Cta::new(launch);
-        cta.reset(launch, launch.cta_index(i));
+    let mut next = 0;
+    while next < launch.ctas() {
+        let mut cta = room(launch);
+        next += u64::from(cta.reset_some(launch, next, u64::MAX));
         ctas.push(cta);
     }
     loop {
