@@ -21,13 +21,16 @@ pub const ROOM: Room = Room {
         Form::new("rcp.approx{.ftz}.f32  d:f32, a:f32", SETS, since(14, 10)),
         Form::new("rcp.rnd{.ftz}.f32  d:f32, a:f32", SETS, since(20, 20)),
         Form::new("rcp.rnd.f64  d:f64, a:f64", SETS, since(14, 13)).needs(DIRECTED),
+        Form::new("rcp.approx.ftz.f64  d:f64, a:f64", SETS, since(21, 20)),
     ],
     rule: None,
     meaning: |cx| {
         let ty = if cx.has(".f64") { Ty::F64 } else { Ty::F32 };
         let a = cx.arith("a", ty);
         let ftz = cx.has(".ftz");
-        let d = if !cx.has(".approx") {
+        let d = if cx.has(".approx") && ty == Ty::F64 {
+            return Err("the approximate reciprocal of an f64".into());
+        } else if !cx.has(".approx") {
             let one = cx.b.fconst(ty.arith(), if ty == Ty::F64 { 0x3ff << 52 } else { ONE });
             cx.b.float(FBin::Div, rounding(cx.get(".rnd")), ftz, one, a)
         } else if ftz {
