@@ -59,6 +59,9 @@ pub fn eval_op(op: Op, args: &[&[u64]], types: &[Type], result: Type, lanes: usi
             (_, true) => map(a, |x| (sext(x, bits) as f64).to_bits()),
             (_, false) => map(a, |x| (x as f64).to_bits()),
         },
+        (Op::FmaOdd { .. }, [a, b, c]) => {
+            (0..a.len()).map(|i| fma_odd(f32(a[i]), f32(b[i]), f32(c[i])).into()).collect()
+        }
         _ if ty.elem == Elem::F32 => float32(op, args, result)?,
         _ => float64(op, args, result)?,
     })
@@ -202,6 +205,25 @@ fn f32_to_f16(x: u64) -> u64 {
         u64::from(aligned.to_bits() - 0.5f32.to_bits())
     };
     sign | value
+}
+
+/// The bits of a·b + c rounded to odd. The product is exact in f64. The sum is taken to its neighbour toward zero by the sign of its error (Knuth's TwoSum),
+/// and then once more to the neighbour among f32.
+fn fma_odd(a: f32, b: f32, c: f32) -> u32 {
+    let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+    let sum = product + c;
+    let c_part = sum - product;
+    let error = (product - (sum - c_part)) + (c - c_part);
+    let mut x = sum;
+    if error.abs() > 0.0 {
+        let too_far = u64::from(error.is_sign_negative() != sum.is_sign_negative());
+        x = f64::from_bits((sum.to_bits() - too_far) | 1);
+    }
+    let near = x as f32;
+    if x.is_nan() || f64::from(near) == x {
+        return near.to_bits();
+    }
+    (near.to_bits() - u32::from(f64::from(near).abs() > x.abs())) | 1
 }
 
 /// The float ops, once for f32 and once for f64.

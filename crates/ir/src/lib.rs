@@ -23,6 +23,7 @@
 
 mod build;
 mod func;
+mod halves;
 mod op;
 mod opt;
 mod table;

@@ -361,6 +361,13 @@ pub enum Op {
         /// As in `Float`.
         ftz: bool,
     },
+    /// (f32, f32, f32, all packed alike) → a·b + c rounded to odd: toward zero, and the last bit set if that was inexact. So it never overflows, and
+    /// any format of at most 22 bits is rounded to from there as from the exact value.
+    FmaOdd {
+        /// The operands are known to be numbers of f16, which is of use to engines that have no directed rounding: the product is exact in f32.
+        /// With other operands any number may come out.
+        halves: bool,
+    },
     /// (T) → T. Primitive: f32 and f64, `Nearest`, no ftz.
     Sqrt {
         /// Rounding.

@@ -10,11 +10,13 @@ pub fn optimize(func: &mut Function) {
     remove_trivial_params(func);
     float_params(func);
     cancel_bit_casts(func);
+    halves::widen(func);
     common_subexpressions(func);
     remove_dead(func);
     remove_trivial_params(func);
     merge_chains(func);
     sink(func);
+    halves::narrow_after_loops(func);
     remove_dead(func);
 }
 
@@ -68,15 +70,20 @@ fn sink(func: &mut Function) {
 }
 
 /// Which value stands for which: chains are followed, and shortened on the way, so that long ones stay cheap.
-struct Subst(Vec<Value>);
+pub(crate) struct Subst(Vec<Value>);
 
 impl Subst {
-    fn new(func: &Function) -> Subst {
+    pub(crate) fn new(func: &Function) -> Subst {
         Subst((0..func.types.len() as u32).map(Value).collect())
     }
 
+    /// Takes in values that are new.
+    pub(crate) fn grow(&mut self, func: &Function) {
+        self.0.extend((self.0.len() as u32..func.types.len() as u32).map(Value));
+    }
+
     /// From now on `with` stands for `v`; nothing happens if it does already, or the other way round.
-    fn set(&mut self, v: Value, with: Value) {
+    pub(crate) fn set(&mut self, v: Value, with: Value) {
         let (v, with) = (self.find(v), self.find(with));
         self.0[v.index()] = with;
     }
@@ -91,7 +98,7 @@ impl Subst {
     }
 
     /// Replaces all uses.
-    fn apply(mut self, func: &mut Function) {
+    pub(crate) fn apply(mut self, func: &mut Function) {
         for b in &mut func.blocks {
             for i in &mut b.insts {
                 for v in i.args.iter_mut().chain(&mut i.guard) {

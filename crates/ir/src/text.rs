@@ -87,6 +87,7 @@ impl fmt::Display for Op {
                 write!(f, "f{}{}", snake(&format!("{op:?}")), rounding(round, ftz))
             }
             Op::Fma { round, ftz } => write!(f, "fma{}", rounding(round, ftz)),
+            Op::FmaOdd { halves } => write!(f, "fma_odd{}", if halves { ".halves" } else { "" }),
             Op::Sqrt { round, ftz } => write!(f, "sqrt{}", rounding(round, ftz)),
             Op::FMin { nan } => write!(f, "fmin{}", if nan { ".nan" } else { "" }),
             Op::FMax { nan } => write!(f, "fmax{}", if nan { ".nan" } else { "" }),

@@ -171,6 +171,9 @@ fn check_inst(func: &Function, i: &Inst) -> Result<(), String> {
         (Op::Fma { .. }, [a, b, c]) => {
             need(r.is_float() && *a == r && *b == r && *c == r, "wants three floats of the result's type")
         }
+        (Op::FmaOdd { .. }, [a, b, c]) => {
+            need(r.elem == F32 && *a == r && *b == r && *c == r, "wants three f32 packed like the result")
+        }
         (Op::Sqrt { .. } | Op::FNeg | Op::FAbs | Op::Ftz | Op::FRound(_), [a]) => {
             need(r.is_float() && *a == r, "wants a float of the result's type")
         }
@@ -238,7 +241,6 @@ impl Op {
 
 /// Every use must be reached only through its definition.
 fn check_dominance(func: &Function) -> Result<(), String> {
-    let idom = dominators(func);
     let mut home: Vec<Option<(Block, usize)>> = vec![None; func.types.len()];
     for b in func.block_ids() {
         for p in &func.block(b).params {
@@ -250,29 +252,9 @@ fn check_dominance(func: &Function) -> Result<(), String> {
             }
         }
     }
-    // Numbers of a depth-first walk over the dominator tree answer "does a dominate b" at once.
-    let n = func.blocks.len();
-    let mut children = vec![vec![]; n];
-    for (b, parent) in idom.iter().enumerate() {
-        if let Some(p) = parent {
-            children[p.index()].push(b);
-        }
-    }
-    let (mut enter, mut leave, mut clock) = (vec![usize::MAX; n], vec![0; n], 0);
-    let mut stack = vec![(0usize, false)];
-    while let Some((b, done)) = stack.pop() {
-        clock += 1;
-        if done {
-            leave[b] = clock;
-        } else {
-            enter[b] = clock;
-            stack.push((b, true));
-            stack.extend(children[b].iter().map(|c| (*c, false)));
-        }
-    }
-    let dominates = |a: usize, b: usize| enter[a] <= enter[b] && leave[b] <= leave[a];
+    let dominance = Dominance::new(func);
     for b in func.block_ids() {
-        if enter[b.index()] == usize::MAX {
+        if !dominance.reached(b) {
             continue; // unreachable: never runs
         }
         let data = func.block(b);
@@ -281,7 +263,7 @@ fn check_dominance(func: &Function) -> Result<(), String> {
                 if h == b {
                     n <= at
                 } else {
-                    dominates(h.index(), b.index())
+                    dominance.dominates(h, b)
                 }
             }
             None => false,
@@ -297,6 +279,48 @@ fn check_dominance(func: &Function) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Which blocks are on every way to which.
+pub(crate) struct Dominance {
+    /// Numbers of a depth-first walk over the dominator tree, which answer at once.
+    enter: Vec<usize>,
+    leave: Vec<usize>,
+}
+
+impl Dominance {
+    pub(crate) fn new(func: &Function) -> Dominance {
+        let n = func.blocks.len();
+        let mut children = vec![vec![]; n];
+        for (b, parent) in dominators(func).iter().enumerate() {
+            if let Some(p) = parent {
+                children[p.index()].push(b);
+            }
+        }
+        let (mut enter, mut leave, mut clock) = (vec![usize::MAX; n], vec![0; n], 0);
+        let mut stack = vec![(0usize, false)];
+        while let Some((b, done)) = stack.pop() {
+            clock += 1;
+            if done {
+                leave[b] = clock;
+            } else {
+                enter[b] = clock;
+                stack.push((b, true));
+                stack.extend(children[b].iter().map(|c| (*c, false)));
+            }
+        }
+        Dominance { enter, leave }
+    }
+
+    /// Whether there is any way to a block.
+    fn reached(&self, b: Block) -> bool {
+        self.enter[b.index()] != usize::MAX
+    }
+
+    pub(crate) fn dominates(&self, a: Block, b: Block) -> bool {
+        let (a, b) = (a.index(), b.index());
+        self.enter[a] <= self.enter[b] && self.leave[b] <= self.leave[a]
+    }
 }
 
 /// Immediate dominators (Cooper, Harvey, Kennedy); `None` for the entry and for unreachable blocks.

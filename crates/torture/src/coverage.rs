@@ -246,6 +246,7 @@ fn op_name(op: &Op) -> String {
         Op::FCmp(op) => format!("FCmp {op:?}"),
         Op::Float { op, .. } => format!("Float {op:?}"),
         Op::Fma { .. } => "Fma".into(),
+        Op::FmaOdd { halves } => marked("FmaOdd", "halves", *halves),
         Op::Sqrt { .. } => "Sqrt".into(),
         Op::FMin { nan } => marked("FMin", "NaN", *nan),
         Op::FMax { nan } => marked("FMax", "NaN", *nan),
@@ -276,6 +277,7 @@ fn all_ops() -> Vec<String> {
     for truth in [false, true] {
         let both = [
             Op::HSum { signed: truth },
+            Op::FmaOdd { halves: truth },
             Op::FMin { nan: truth },
             Op::FMax { nan: truth },
             Op::FToInt { signed: truth },

@@ -17,6 +17,7 @@ trait Bin<A, R> {
 struct UnK<O, A, R>(PhantomData<(O, A, R)>);
 struct BinK<O, A, R>(PhantomData<(O, A, R)>);
 struct FmaK<T>(PhantomData<T>);
+struct FmaOddK<const HALVES: bool>;
 
 impl<O: Un<A, R>, A: Copy, R: Copy + Default> Kernel for UnK<O, A, R> {
     #[inline(always)]
@@ -150,6 +151,45 @@ macro_rules! float_type {
 }
 float_type!(f32, u32);
 float_type!(f64, u64);
+
+/// p + c rounded to odd. The error of the sum is exact (Knuth's TwoSum); where there is one, its sign says which neighbour is meant.
+macro_rules! sum_to_odd {
+    ($p:expr, $c:expr, $f:ident, $int:ident) => {{
+        let (p, c): ($f, $f) = ($p, $c);
+        let sum = p + c;
+        let c_part = sum - p;
+        let error = (p - (sum - c_part)) + (c - c_part);
+        let bits = sum.to_bits() as $int;
+        // −1 where the sum is too far from zero.
+        let toward = (bits ^ error.to_bits() as $int) >> ($int::BITS - 1);
+        let odd = bits.wrapping_add(toward) | 1;
+        $f::from_bits(if error.abs() > 0.0 { odd } else { bits } as _)
+    }};
+}
+
+impl Kernel for FmaOddK<true> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        // SAFETY: handed on from the caller.
+        unsafe { map3(s, |a: f32, b: f32, c: f32| sum_to_odd!(a * b, c, f32, i32)) }
+    }
+}
+
+impl Kernel for FmaOddK<false> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        let f = |a: f32, b: f32, c: f32| {
+            let exact = sum_to_odd!(f64::from(a) * f64::from(b), f64::from(c), f64, i64);
+            let near = exact as f32;
+            let back = f64::from(near);
+            let too_far = u32::from(back.abs() > exact.abs());
+            let inexact = u32::from(back != exact);
+            f32::from_bits((near.to_bits() - too_far) | inexact)
+        };
+        // SAFETY: handed on from the caller.
+        unsafe { map3(s, f) }
+    }
+}
 
 /// The result of a minimum or maximum when operands may be NaN: the first NaN if NaN wins or both are, else the number.
 #[inline(always)]
@@ -360,6 +400,8 @@ pub(super) fn float(op: Op, from: Elem, to: Elem, level: Level) -> Option<Kernel
                 pick::<FmaK<f32>>(level)
             }
         }
+        Op::FmaOdd { halves: true } => pick::<FmaOddK<true>>(level),
+        Op::FmaOdd { halves: false } => pick::<FmaOddK<false>>(level),
         Op::Sqrt { round: Round::Nearest, ftz: false } => un!(Sqrt),
         Op::FMin { nan: false } => bin!(Min<false>),
         Op::FMin { nan: true } => bin!(Min<true>),

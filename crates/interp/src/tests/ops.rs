@@ -152,10 +152,15 @@ fn canonical(elem: Elem, bits: u64) -> u64 {
 
 fn check(op: Op, types: &[Type], result: Type) {
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ types.len() as u64);
-    let columns: Vec<Vec<u64>> = types
-        .iter()
-        .map(|ty| (0..LANES * ty.count as usize).map(|_| random.elem(ty.elem)).collect())
-        .collect();
+    let mut column = |ty: Type| (0..LANES * ty.count as usize).map(|_| random.elem(ty.elem)).collect();
+    let mut column = |ty: Type| -> Vec<u64> {
+        if op != (Op::FmaOdd { halves: true }) {
+            return column(ty);
+        }
+        let (half, widen) = (ty.with(Elem::F16), Op::FCvt(Round::Nearest));
+        eval_op(widen, &[&column(half)], &[half], ty, LANES).expect("a primitive op")
+    };
+    let columns: Vec<Vec<u64>> = types.iter().map(|ty| column(*ty)).collect();
     let args: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
     let want = eval_op(op, &args, types, result, LANES).unwrap_or_else(|| panic!("no reference for {op}"));
     for part in [false, true] {
@@ -292,6 +297,10 @@ fn floats() {
             check(Op::Float { op, round, ftz }, &[ty, ty], ty);
         }
         check(Op::Fma { round, ftz }, &[ty, ty, ty], ty);
+        if ty.elem == Elem::F32 {
+            check(Op::FmaOdd { halves: false }, &[ty, ty, ty], ty);
+            check(Op::FmaOdd { halves: true }, &[ty, ty, ty], ty);
+        }
         for nan in [false, true] {
             check(Op::FMin { nan }, &[ty, ty], ty);
             check(Op::FMax { nan }, &[ty, ty], ty);

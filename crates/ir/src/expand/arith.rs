@@ -53,17 +53,13 @@ pub(super) fn arith(e: &mut Emit, op: Arith, args: &[Value], round: Round, ftz: 
             let r = op.nearest(e, &args);
             if ftz { flush::nearest_single(e, op, &args, r) } else { r }
         }
-        (Elem::F16, Round::Nearest) if op == Arith::Fma => {
+        // Rounded to odd at 24 bits, the sum rounds to 11 or 8 as the exact value would, subnormal results included.
+        (Elem::F16 | Elem::BF16, Round::Nearest) if op == Arith::Fma => {
             let args = operands(e, round::to_f32);
-            let x = fma_f16(e, &args);
+            let halves = elem == Elem::F16;
+            let x = e.op(Op::FmaOdd { halves }, &args, e.ty(args[0]));
             let x = flush(e, x);
             round::from_f32(e, x, elem, round)
-        }
-        (Elem::BF16, Round::Nearest) if op == Arith::Fma => {
-            let args = operands(e, round::to_f64);
-            let x = fma_bf16(e, &args);
-            let x = flush(e, x);
-            round::from_f64(e, x, elem, round)
         }
         // Rounding twice, to 24 bits and then to p, is harmless for + − × ÷ √ of p-bit numbers if 24 ≥ 2p + 2 (Figueroa, "When
         // is double rounding innocuous?", 1995): 11 and 8 bits qualify. Nor does it hurt where the result is subnormal: sums are
@@ -85,26 +81,6 @@ pub(super) fn arith(e: &mut Emit, op: Arith, args: &[Value], round: Round, ftz: 
         e.flushed.insert(r);
     }
     r
-}
-
-/// f16 fma in f32, to be rounded. The product is exact (22 bits, 2^-48 and above), so is the error of the sum; rounded to odd at 24
-/// bits, the sum rounds to the 11 bits of f16 as the exact value would. (f64 needs no error term here, but half as many lanes fit a vector,
-/// which costs half as much again.)
-fn fma_f16(e: &mut Emit, args: &[Value]) -> Value {
-    let p = e.fmul(args[0], args[1]);
-    let (s, missing) = exact::two_sum(e, p, args[2]);
-    exact::round_to_odd(e, s, missing)
-}
-
-/// bf16 fma in f64, to be rounded. Here c may lie far below a product that is a midpoint of bf16, so the error of the sum counts. Dekker's FastTwoSum
-/// gives it exactly where |a·b| ≥ |c|. Elsewhere the sum is exact, and then the error comes out 0, or next to c, a number of bf16,
-/// and then its last bit does not matter.
-fn fma_bf16(e: &mut Emit, args: &[Value]) -> Value {
-    let p = e.fmul(args[0], args[1]);
-    let s = e.fadd(p, args[2]);
-    let c_part = e.fsub(s, p);
-    let missing = e.fsub(args[2], c_part);
-    exact::round_to_odd(e, s, missing)
 }
 
 /// `FMin` and `FMax`: exact in f32 for the 16-bit formats; f64 gets its NaN.

@@ -100,6 +100,10 @@ pub(crate) fn pure_op(
         }
         Op::Fma { .. } if to.elem == Elem::F32 => fma_f32_without_hardware(t, to, arg(0), arg(1), arg(2)),
         Op::Fma { .. } => return None,
+        Op::FmaOdd { halves } => {
+            let args = [arg(0), arg(1), arg(2)];
+            x86::fma_odd(t, cpu.registers, to, args).unwrap_or_else(|| fma_odd(t, to, args, halves))
+        }
         Op::Sqrt { .. } => t.intrinsic(&format!("sqrt.{}", to.suffix()), to, &[(to, arg(0))]),
         Op::FMin { nan } => min_max(t, to, arg(0), arg(1), nan, true),
         Op::FMax { nan } => min_max(t, to, arg(0), arg(1), nan, false),
@@ -594,8 +598,36 @@ fn float_to_half(t: &mut Text, cpu: Cpu, from: Shape, a: &str) -> Reg {
 
 /// The product is exact in f64; the sum is rounded to odd, after which rounding to f32 is right.
 fn fma_f32_without_hardware(t: &mut Text, s: Shape, a: &str, b: &str, c: &str) -> Reg {
-    let (wide, int) = (s.with(Elem::F64), s.with(Elem::I64));
-    let [a, b, c] = [a, b, c].map(|x| t.convert("fpext", s, x, wide));
+    let exact = product_and_sum_to_odd(t, s, [a, b, c], Elem::F64);
+    t.convert("fptrunc", s.with(Elem::F64), &exact, s)
+}
+
+/// `FmaOdd` in plain IR.
+fn fma_odd(t: &mut Text, s: Shape, args: [&str; 3], halves: bool) -> Reg {
+    if halves {
+        return product_and_sum_to_odd(t, s, args, Elem::F32);
+    }
+    let (wide, int, mask) = (s.with(Elem::F64), s.with(Elem::I32), s.with(Elem::I1));
+    let exact = product_and_sum_to_odd(t, s, args, Elem::F64);
+    // From 53 bits to 24, to odd again: one back where rounding went too far, and the last bit set where there was any.
+    let near = t.convert("fptrunc", wide, &exact, s);
+    let back = t.convert("fpext", s, &near, wide);
+    let fabs = format!("fabs.{}", wide.suffix());
+    let [near_size, exact_size] = [&back, &exact].map(|x| t.intrinsic(&fabs, wide, &[(wide, x)]));
+    let too_far = t.compare("fcmp ogt", wide, &near_size, &exact_size);
+    let too_far = t.convert("sext", mask, &too_far, int);
+    let inexact = t.compare("fcmp one", wide, &back, &exact);
+    let inexact = t.convert("zext", mask, &inexact, int);
+    let bits = t.convert("bitcast", s, &near, int);
+    let cut = t.binary("add", int, &bits, &too_far);
+    let odd = t.binary("or", int, &cut, &inexact);
+    t.convert("bitcast", int, &odd, s)
+}
+
+/// a·b + c of f32, computed in a type where the product is exact, the sum rounded to odd there.
+fn product_and_sum_to_odd(t: &mut Text, s: Shape, args: [&str; 3], elem: Elem) -> Reg {
+    let (wide, int, mask) = (s.with(elem), s.with(elem.to_int()), s.with(Elem::I1));
+    let [a, b, c] = args.map(|x| t.convert("fpext", s, x, wide));
     let product = t.binary("fmul", wide, &a, &b);
     let sum = t.binary("fadd", wide, &product, &c);
     // Knuth's two-sum: the error of the addition.
@@ -604,19 +636,15 @@ fn fma_f32_without_hardware(t: &mut Text, s: Shape, a: &str, b: &str, c: &str) -
     let c_error = t.binary("fsub", wide, &c, &c_part);
     let p_error = t.binary("fsub", wide, &product, &p_part);
     let error = t.binary("fadd", wide, &c_error, &p_error);
-    // Inexact (ordered and not equal: an infinite sum has a NaN for an error) and even: the odd neighbour on the error's side.
+    // Where the error points toward zero, the magnitude, which the bits below the sign count, is one too large. An infinite sum has a
+    // NaN for an error.
     let inexact = t.compare("fcmp one", wide, &error, &Text::constant(wide, 0));
     let bits = t.convert("bitcast", wide, &sum, int);
     let error_bits = t.convert("bitcast", wide, &error, int);
-    let last = t.binary("and", int, &bits, &Text::constant(int, 1));
-    let even = t.compare("icmp eq", int, &last, &Text::constant(int, 0));
-    let mask = s.with(Elem::I1);
-    let adjust = t.binary("and", mask, &inexact, &even);
     let differ = t.binary("xor", int, &bits, &error_bits);
-    let toward_zero = t.compare("icmp slt", int, &differ, &Text::constant(int, 0));
-    let step = t.select(mask, &toward_zero, int, &Text::constant(int, u64::MAX), &Text::constant(int, 1));
-    let odd = t.binary("add", int, &bits, &step);
-    let bits = t.select(mask, &adjust, int, &odd, &bits);
-    let odd = t.convert("bitcast", int, &bits, wide);
-    t.convert("fptrunc", wide, &odd, s)
+    let toward = t.binary("ashr", int, &differ, &Text::constant(int, u64::from(int.elem.bits() - 1)));
+    let cut = t.binary("add", int, &bits, &toward);
+    let odd = t.binary("or", int, &cut, &Text::constant(int, 1));
+    let bits = t.select(mask, &inexact, int, &odd, &bits);
+    t.convert("bitcast", int, &bits, wide)
 }

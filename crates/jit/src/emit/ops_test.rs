@@ -41,6 +41,7 @@ fn cases() -> Vec<Case> {
         ops.push((op, 1));
     }
     ops.push((Op::Fma { round: Round::Nearest, ftz: false }, 3));
+    ops.extend([false, true].map(|halves| (Op::FmaOdd { halves }, 3)));
     ops.push((Op::Sqrt { round: Round::Nearest, ftz: false }, 1));
     for nan in [false, true] {
         ops.extend([(Op::FMin { nan }, 2), (Op::FMax { nan }, 2)]);
@@ -294,9 +295,15 @@ fn check(cases: &[Case], llvm: Llvm, target: &Target, lanes: u32) {
         for _ in 0..24 {
             let mut columns: Vec<Vec<u64>> = vec![];
             for ty in &case.args {
-                columns.push(
-                    (0..LANES * ty.count as usize).map(|_| interesting(ty.elem, &mut random)).collect(),
-                );
+                let mut column = |elem| -> Vec<u64> {
+                    (0..LANES * ty.count as usize).map(|_| interesting(elem, &mut random)).collect()
+                };
+                columns.push(if case.op == (Op::FmaOdd { halves: true }) {
+                    let (half, widen) = (ty.with(Elem::F16), Op::FCvt(Round::Nearest));
+                    eval::eval_op(widen, &[&column(Elem::F16)], &[half], *ty, LANES).unwrap()
+                } else {
+                    column(ty.elem)
+                });
             }
             let mut inputs: Vec<Vec<u8>> =
                 case.args.iter().zip(&columns).map(|(ty, column)| column_bytes(*ty, column)).collect();
@@ -364,7 +371,7 @@ fn every_op_agrees_with_the_evaluator() {
 
 /// What is written or done differently for different CPUs.
 fn depends_on_cpu(op: Op) -> bool {
-    matches!(op, Op::HSum { .. } | Op::FCvt(_) | Op::Fma { .. } | Op::Lookup(_))
+    matches!(op, Op::HSum { .. } | Op::FCvt(_) | Op::Fma { .. } | Op::FmaOdd { .. } | Op::Lookup(_))
 }
 
 /// A sample for each CPU step and library, with all that depends on them: hundreds of ops for all of them take minutes.

@@ -13,6 +13,8 @@ pub(crate) struct Registers {
     dot: u32,
     /// Sums of neighbouring products: of bytes to half-words, of half-words to words.
     pairs: u32,
+    /// Float arithmetic that says how to round.
+    rounding: u32,
 }
 
 impl Registers {
@@ -23,6 +25,7 @@ impl Registers {
         };
         Registers {
             dot: if target.has("avx512vl") { widest(&[("avx512vnni", 512)]) } else { 0 },
+            rounding: widest(&[("avx512f", 512)]) & 512,
             pairs: widest(&[("avx512bw", 512), ("avx2", 256), ("ssse3", 128)]),
         }
     }
@@ -83,6 +86,31 @@ pub(crate) fn sum_in_words(
     Some(t.binary("add", sum, &sums, accumulator))
 }
 
+/// a·b + c of f32 rounded to odd: rounded down and rounded up are neighbours if the result is inexact, and one of them is odd. If it is exact
+/// they are the same, but for a zero, whose sign rounding up gets right.
+pub(crate) fn fma_odd(t: &mut Text, registers: Registers, s: Shape, args: [&str; 3]) -> Option<Reg> {
+    const N: u32 = 16;
+    if registers.rounding == 0 || s.n < N {
+        return None;
+    }
+    Some(in_parts(t, s, N, &args, |t, part| {
+        let (s, int, how) = (s.times(N), Shape::new(Elem::I32, N), Shape::new(Elem::I32, 1));
+        let mut fma = |rounding: &str| {
+            t.intrinsic(
+                "x86.avx512.vfmadd.ps.512",
+                s,
+                &[(s, &part[0]), (s, &part[1]), (s, &part[2]), (how, rounding)],
+            )
+        };
+        // 8: no exceptions; 1: down; 2: up.
+        let (down, up) = (fma("9"), fma("10"));
+        let bits = t.convert("bitcast", s, &down, int);
+        let last = t.binary("and", int, &bits, &Text::constant(int, 1));
+        let odd = t.compare("icmp ne", int, &last, &Text::constant(int, 0));
+        t.select(int.with(Elem::I1), &odd, s, &down, &up)
+    }))
+}
+
 /// Does `op` on parts of `n` elements of vectors of one shape. A result has as many elements as there are words in what it is made from.
 fn in_parts(
     t: &mut Text,
@@ -99,7 +127,8 @@ fn in_parts(
         let parts: Vec<Reg> = vectors.iter().map(&mut part).collect();
         results.push(op(t, &parts));
     }
-    let mut whole = Shape::new(Elem::I32, n * s.elem.bits() / 32);
+    let elem = if s.elem == Elem::F32 { Elem::F32 } else { Elem::I32 };
+    let mut whole = Shape::new(elem, n * s.elem.bits() / 32);
     while results.len() > 1 {
         let both = 2 * whole.n;
         results = results.chunks(2).map(|pair| t.shuffle(whole, &pair[0], &pair[1], 0..both)).collect();
