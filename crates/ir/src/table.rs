@@ -4,26 +4,31 @@
 pub const TABLE_SIZE: usize = 128;
 
 /// A table of [`crate::Op::Lookup`]. What it is for is the affair of who uses it; engines only read its entries.
+///
+/// An entry is three terms of a parabola: the constant one in bits 0 to 31, the square's coefficient in bits 32 to 41, the slope in bits 42 to 57.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Table {
-    /// From which the reciprocal is interpolated: one parabola for each value of the upper seven bits of the significand behind the point.
-    /// The constant term is in bits 0 to 31, the square's coefficient in bits 32 to 41, the slope, which counts negative, in bits 42 to 57.
+    /// For the reciprocal: an entry for each value of the upper 7 bits of the significand behind the point.
     Rcp,
+    /// For the reciprocal of the square root, of numbers from 1 to 4: 64 entries below 2 and 64 from there on.
+    Rsqrt,
 }
 
 impl Table {
     /// Every one.
-    pub const ALL: [Table; 1] = [Table::Rcp];
+    pub const ALL: [Table; 2] = [Table::Rcp, Table::Rsqrt];
 
     /// What it holds.
     pub const fn entries(self) -> &'static [u64; TABLE_SIZE] {
         match self {
             Table::Rcp => &RCP,
+            Table::Rsqrt => &RSQRT,
         }
     }
 }
 
 static RCP: [u64; TABLE_SIZE] = pack(&RCP_TERMS);
+static RSQRT: [u64; TABLE_SIZE] = pack(&RSQRT_TERMS);
 
 const fn pack(terms: &[(u64, u64, u64); TABLE_SIZE]) -> [u64; TABLE_SIZE] {
     let mut entries = [0; TABLE_SIZE];
@@ -36,9 +41,10 @@ const fn pack(terms: &[(u64, u64, u64); TABLE_SIZE]) -> [u64; TABLE_SIZE] {
     entries
 }
 
-/// Constant term, slope and coefficient of the square. Not fitted to 1/x but worked out from what an H200 gives: each of the 65,536 results that share an
-/// entry bounds the sum of the three terms from both sides, a linear program finds the only terms that keep to all the bounds, and these turn out to
-/// be whole numbers.
+// Constant term, slope and coefficient of the square. Not fitted to the functions but worked out from what an H200 gives: each of the 65,536 or 131,072
+// results that share an entry bounds the sum of the three terms from both sides, a linear program finds the only terms that keep to all the bounds,
+// and these turn out to be whole numbers.
+
 #[rustfmt::skip]
 const RCP_TERMS: [(u64, u64, u64); TABLE_SIZE] = [
     (67108864, 65534, 1013), (66588642, 64522, 989), (66076422, 63533, 966), (65572021, 62567, 945),
@@ -73,4 +79,40 @@ const RCP_TERMS: [(u64, u64, u64); TABLE_SIZE] = [
     (35204652, 18035, 147), (35060959, 17888, 145), (34918436, 17743, 143), (34777064, 17600, 143),
     (34636835, 17458, 140), (34497732, 17318, 138), (34359741, 17180, 137), (34222849, 17043, 135),
     (34087044, 16908, 133), (33952313, 16775, 132), (33818641, 16643, 131), (33686019, 16513, 130),
+];
+
+#[rustfmt::skip]
+const RSQRT_TERMS: [(u64, u64, u64); TABLE_SIZE] = [
+    (67108863, 65531, 754), (66590639, 64024, 725), (66084241, 62575, 698), (65589221, 61179, 672),
+    (65105162, 59835, 648), (64631663, 58539, 625), (64168347, 57289, 603), (63714855, 56083, 582),
+    (63270845, 54919, 562), (62835988, 53794, 543), (62409974, 52708, 526), (61992513, 51657, 508),
+    (61583316, 50641, 492), (61182120, 49658, 476), (60788661, 48706, 461), (60402698, 47784, 446),
+    (60023992, 46891, 433), (59652325, 46026, 420), (59287474, 45186, 407), (58929239, 44372, 395),
+    (58577420, 43582, 383), (58231827, 42815, 372), (57892279, 42071, 362), (57558603, 41348, 352),
+    (57230631, 40645, 342), (56908205, 39962, 332), (56591165, 39298, 323), (56279366, 38652, 314),
+    (55972664, 38023, 305), (55670922, 37412, 298), (55374006, 36816, 290), (55081794, 36237, 283),
+    (54794160, 35672, 275), (54510985, 35122, 268), (54232152, 34586, 262), (53957558, 34063, 255),
+    (53687093, 33553, 248), (53420654, 33056, 242), (53158144, 32571, 236), (52899463, 32098, 231),
+    (52644526, 31636, 225), (52393236, 31185, 220), (52145513, 30745, 215), (51901271, 30315, 210),
+    (51660429, 29895, 205), (51422908, 29485, 201), (51188636, 29084, 196), (50957534, 28691, 191),
+    (50729536, 28308, 187), (50504569, 27933, 183), (50282569, 27566, 179), (50063472, 27208, 176),
+    (49847215, 26857, 172), (49633735, 26513, 168), (49422975, 26177, 165), (49214876, 25848, 162),
+    (49009386, 25525, 158), (48806449, 25209, 154), (48606012, 24900, 151), (48408023, 24597, 148),
+    (48212434, 24300, 145), (48019194, 24009, 143), (47828264, 23724, 140), (47639591, 23444, 137),
+    (47453131, 46337, 533), (47086692, 45272, 513), (46728616, 44247, 493), (46378583, 43260, 475),
+    (46036300, 42310, 459), (45701486, 41393, 442), (45373875, 40510, 427), (45053206, 39657, 412),
+    (44739244, 38834, 398), (44431753, 38038, 384), (44130519, 37270, 371), (43835327, 36527, 359),
+    (43545983, 35809, 348), (43262292, 35113, 336), (42984073, 34440, 326), (42711159, 33789, 316),
+    (42443373, 33157, 306), (42180563, 32545, 297), (41922578, 31952, 288), (41669267, 31376, 279),
+    (41420491, 30817, 271), (41176121, 30275, 263), (40936025, 29749, 256), (40700081, 29237, 248),
+    (40468169, 28740, 241), (40240176, 28257, 235), (40015995, 27788, 229), (39795522, 27331, 222),
+    (39578649, 26887, 217), (39365288, 26454, 210), (39155337, 26033, 205), (38948713, 25623, 199),
+    (38745321, 25224, 195), (38545086, 24835, 190), (38347925, 24456, 185), (38153756, 24086, 180),
+    (37962508, 23726, 176), (37774107, 23374, 171), (37588484, 23031, 167), (37405572, 22697, 163),
+    (37225302, 22370, 159), (37047615, 22051, 155), (36872447, 21740, 152), (36699743, 21436, 148),
+    (36529440, 21139, 145), (36361488, 20849, 142), (36195833, 20565, 138), (36032417, 20288, 136),
+    (35871197, 20017, 133), (35712123, 19752, 130), (35555148, 19492, 126), (35400223, 19239, 124),
+    (35247304, 18991, 122), (35096353, 18748, 119), (34947320, 18510, 117), (34800174, 18277, 114),
+    (34654869, 18049, 112), (34511370, 17826, 110), (34369641, 17607, 107), (34229642, 17393, 105),
+    (34091340, 17183, 103), (33954699, 16977, 101), (33819689, 16775, 99), (33686281, 16578, 97),
 ];

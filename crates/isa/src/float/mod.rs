@@ -1,14 +1,16 @@
 //! Floating point.
 
+pub(crate) mod approx;
 pub(crate) mod arith;
 pub mod fma;
 pub mod rcp;
+pub mod rsqrt;
 
 use crate::{Cx, Room, Ty};
 use hostwarp_ir::{FCmp, Round, Value};
 
 /// The rooms of this family.
-pub static ROOMS: &[Room] = &[fma::ROOM, rcp::ROOM];
+pub static ROOMS: &[Room] = &[fma::ROOM, rcp::ROOM, rsqrt::ROOM];
 
 /// The rounding a modifier asks for.
 pub(crate) fn rounding(modifier: Option<&str>) -> Round {

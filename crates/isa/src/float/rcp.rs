@@ -1,10 +1,10 @@
-//! `rcp`, and the reciprocal of the GPU's unit for approximations, on which approximate division is built too.
+//! `rcp`, and approximate division, which is built on it.
 //!
 //! Since PTX 1.0; with a rounding modifier since 2.0 (sm_20).
 
-use super::rounding;
+use super::{approx, rounding};
 use crate::{Cx, Form, Room, Since, Ty, since};
-use hostwarp_ir::{FBin, FCmp, IntBin, IntCmp, Op, Round, Table, Type, Value};
+use hostwarp_ir::{FBin, FCmp, Op, Round, Type, Value};
 
 const SETS: &[(&str, &str)] = &[(".rnd", ".rn .rz .rm .rp")];
 
@@ -34,18 +34,18 @@ pub const ROOM: Room = Room {
             let one = cx.b.fconst(ty.arith(), if ty == Ty::F64 { 0x3ff << 52 } else { ONE });
             cx.b.float(FBin::Div, rounding(cx.get(".rnd")), ftz, one, a)
         } else if ftz {
-            mufu_rcp(cx, a)
+            approx::rcp(cx, a)
         } else {
             let scale = scale(cx, a);
             let scaled = multiply(cx, false, a, scale);
-            let reciprocal = mufu_rcp(cx, scaled);
+            let reciprocal = approx::rcp(cx, scaled);
             multiply(cx, false, reciprocal, scale)
         };
         cx.set("d", d);
         Ok(())
     },
     notes: &[
-        "`rcp.approx` is what the GPU's interpolator gives (see `crates/isa/src/float/rcp.rs`), which takes and gives no subnormal numbers; \
+        "`rcp.approx` is what the GPU's interpolator gives (see `crates/isa/src/float/approx.rs`), which takes and gives no subnormal numbers; \
          without `.ftz` the operand is scaled into its range and the result with it, as ptxas does.",
     ],
 };
@@ -73,7 +73,7 @@ pub(crate) fn divide(cx: &mut Cx<'_>, full: bool, ftz: bool) -> Value {
         let subnormal = cx.b.fcmp(FCmp::Lt, magnitude, limit);
         [a, b] = [a, b].map(|v| scale_where(cx, subnormal, v, TWO_24, ftz));
     }
-    let reciprocal = mufu_rcp(cx, b);
+    let reciprocal = approx::rcp(cx, b);
     multiply(cx, ftz, a, reciprocal)
 }
 
@@ -99,113 +99,9 @@ fn scale(cx: &mut Cx<'_>, a: Value) -> Value {
     cx.name(scale, "scale")
 }
 
-/// The GPU's own instruction for the reciprocal, `MUFU.RCP`, bit for bit.
-///
-/// Subnormal operands count as zero, whose reciprocal is infinity; a result that would be subnormal is zero. Otherwise the exponent goes its own way, and
-/// the significand 1.s is looked at as a segment, the upper 7 bits of s, and a place x in it, the lower 16. In units of 2⁻²⁶, with the terms of the
-/// segment from [`Table::Rcp`] and all arithmetic in whole numbers,
-///
-/// > 1 / 1.s = constant − (slope·x − square·x²/2¹⁷) / 2¹³, cut to 24 bits
-///
-/// where the square is short of a few bits. A squarer adds up a product of two bits of x for each column of the result; of this one the columns below 2¹⁷ are
-/// not there. With x in two bytes, h above l, what remains of x²/2¹⁷ is h²/2 cut to an integer (all products in h lie high enough but
-/// the lowest, the square of one bit), and from h·l, for each bit i of l, the bits of h from bit 8 − i on, which is h shifted right.
-/// Nothing remains of l². What stays behind on average is made good by adding a constant before the cut.
-///
-/// Table, columns and constant were worked out from the results of an H200 for all 2²³ significands, and give each of them.
-pub(crate) fn mufu_rcp(cx: &mut Cx<'_>, operand: Value) -> Value {
-    /// Added to the negative sum: 2¹³ − 1, because that sum must be rounded up where the result is cut, less the unit's 2023 for what its square is short of.
-    const ROUND_UP: u64 = 8191 - 2023;
-    const SIGN: u64 = 1 << 31;
-
-    let bits = cx.b.to_bits(operand, Type::I32);
-    let mut imm = |op: IntBin, v: Value, with: u64| cx.b.int_imm(op, v, with);
-
-    let segment = imm(IntBin::ShrU, bits, 16);
-    let x = imm(IntBin::And, bits, 0xffff);
-    let h = imm(IntBin::ShrU, x, 8);
-    let exponent = imm(IntBin::ShrU, bits, 23);
-    let exponent = imm(IntBin::And, exponent, 0xff);
-    let sign = imm(IntBin::And, bits, SIGN);
-    let segment = imm(IntBin::And, segment, 127);
-    let segment = cx.name(segment, "segment");
-    let x = cx.name(x, "x");
-
-    let entry = cx.b.inst(Op::Lookup(Table::Rcp), &[segment], Type::I64);
-    let constant = cx.b.inst(Op::Trunc, &[entry], Type::I32);
-    let constant = cx.name(constant, "constant");
-    let high = cx.b.int_imm(IntBin::ShrU, entry, 32);
-    let terms = cx.b.inst(Op::Trunc, &[high], Type::I32);
-    let slope = cx.b.int_imm(IntBin::ShrU, terms, 10);
-    let slope = cx.name(slope, "slope");
-    let square = cx.b.int_imm(IntBin::And, terms, 0x3ff);
-    let square = cx.name(square, "square");
-
-    let squared = cx.b.mul(h, h);
-    let mut squared = cx.b.int_imm(IntBin::ShrU, squared, 1);
-    for i in 1..8 {
-        // The bit in every place, by way of the sign.
-        let top = cx.b.int_imm(IntBin::Shl, x, 31 - i);
-        let every = cx.b.int_imm(IntBin::ShrS, top, 31);
-        let shifted = cx.b.int_imm(IntBin::ShrU, h, 8 - i);
-        let product = cx.b.int(IntBin::And, every, shifted);
-        squared = cx.b.add(squared, product);
-    }
-    let squared = cx.name(squared, "x²/2¹⁷");
-
-    // The sum is at most 32 bits wide: slope · x < 2³² − 2¹⁷, and square · x²/2¹⁷ is less than that.
-    let linear = cx.b.mul(slope, x);
-    let quadratic = cx.b.mul(square, squared);
-    let sum = cx.b.sub(linear, quadratic);
-    let sum = cx.b.int_imm(IntBin::Add, sum, ROUND_UP);
-    let below = cx.b.int_imm(IntBin::ShrU, sum, 13);
-    let significand = cx.b.sub(constant, below);
-    let significand = cx.b.int_imm(IntBin::ShrU, significand, 2);
-    let significand = cx.name(significand, "significand");
-
-    // The leading one of the significand, between 2²³ and 2²⁴, counts in the exponent.
-    let bias = cx.b.iconst(Type::I32, 252);
-    let exponent_of_result = cx.b.sub(bias, exponent);
-    let exponent_of_result = cx.b.int_imm(IntBin::Shl, exponent_of_result, 23);
-    let result = cx.b.add(exponent_of_result, significand);
-    let zero = cx.b.iconst(Type::I32, 0);
-    let smallest = cx.b.iconst(Type::I32, SMALLEST_NORMAL);
-    let tiny = cx.b.cmp(IntCmp::LtS, result, smallest);
-    let result = cx.b.select(tiny, zero, result);
-    let infinity = cx.b.iconst(Type::I32, 0x7f80_0000);
-    let divisor_is_zero = cx.b.cmp(IntCmp::Eq, exponent, zero);
-    let result = cx.b.select(divisor_is_zero, infinity, result);
-    let result = cx.b.or(result, sign);
-    let nan = cx.b.fcmp(FCmp::Nan, operand, operand);
-    let result = cx.b.select(nan, bits, result);
-    let result = cx.b.from_bits(result, Type::F32);
-    cx.name(result, "reciprocal")
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::Ty;
-    use crate::testing::{evaluate, reg, shape};
-
-    /// What an instruction gives for each row of its operands.
-    fn run(head: &'static str, operands: &[&[u32]]) -> Vec<u32> {
-        let registers = vec![reg(Ty::F32); operands.len() + 1];
-        let columns: Vec<Vec<u64>> =
-            operands.iter().map(|column| column.iter().map(|&x| x.into()).collect()).collect();
-        evaluate(&shape(head, &registers), &columns)[0].iter().map(|&x| x as u32).collect()
-    }
-
-    /// FNV-1a over the bytes of words, lowest first.
-    fn hash(words: impl Iterator<Item = u32>) -> u64 {
-        let bytes = words.flat_map(u32::to_le_bytes);
-        bytes.fold(0xcbf2_9ce4_8422_2325, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
-    }
-
-    /// How far a result is from the true value, in units of the last place the true value has.
-    fn ulps(result: u32, exact: f64) -> f64 {
-        let exponent = ((exact.to_bits() >> 52 & 0x7ff) as i32 - 1023).max(-126);
-        (f64::from(f32::from_bits(result)) - exact).abs() / 2f64.powi(exponent - 23)
-    }
+    use crate::float::approx::testing::{hash, run, ulps};
 
     /// The hash is of the results an H200 gave for `rcp.approx.ftz.f32` in code from ptxas 13.4.92 -O0, in the order of the operands. With nine other
     /// exponents, from 2⁻¹²⁰ to 2¹⁰⁰, it gave the same significands.

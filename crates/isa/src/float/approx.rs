@@ -1,0 +1,196 @@
+//! The GPU's unit for approximations, `MUFU` in its assembly, bit for bit: a table of parabolas and a squarer that leaves out what matters least.
+//!
+//! A function of the significand 1.s is looked at in segments, chosen by the upper bits of s; the lower bits are a place x in the segment. With the three
+//! terms of the segment, all whole numbers, it is
+//!
+//! > constant − slope·x + square·x²
+//!
+//! weighed, with a fixed number added, and cut to the 24 bits of the result's significand. The published description of such a unit is S. Oberman and M. Siu,
+//! "A High-Performance Area-Efficient Multifunction Interpolator" (2005). Tables, weights and what the squarer leaves out were worked out from the results of an H200
+//! for every significand, and give each of them.
+//!
+//! The unit knows no subnormal numbers: as operands they count as zero, as results they are zero.
+
+use crate::Cx;
+use hostwarp_ir::{FCmp, IntBin, IntCmp, Op, Table, Type, Value};
+
+const SMALLEST_NORMAL: u64 = 0x0080_0000;
+const INFINITY: u64 = 0x7f80_0000;
+const NAN: u64 = 0x7fff_ffff;
+const SIGN: u64 = 1 << 31;
+
+/// `MUFU.RCP`: 1 / operand.
+pub(crate) fn rcp(cx: &mut Cx<'_>, operand: Value) -> Value {
+    let Parts { bits, sign, exponent } = parts(cx, operand);
+    // The upper 7 of 23 bits choose the segment; the other 16 are the upper ones of 17.
+    let segment = field(cx, bits, 16, 127);
+    let x = field(cx, bits, 0, 0xffff);
+    let x = cx.b.int_imm(IntBin::Shl, x, 1);
+    let significand = interpolate(cx, &RCP, segment, x);
+
+    // The leading one of the significand, which is more than 2²³ and at most 2²⁴, counts in the exponent.
+    let bias = cx.b.iconst(Type::I32, 252);
+    let exponent_of_result = cx.b.sub(bias, exponent);
+    let exponent_of_result = cx.b.int_imm(IntBin::Shl, exponent_of_result, 23);
+    let result = cx.b.add(exponent_of_result, significand);
+    let tiny = {
+        let smallest = cx.b.iconst(Type::I32, SMALLEST_NORMAL);
+        cx.b.cmp(IntCmp::LtS, result, smallest)
+    };
+    let result = choose(cx, tiny, 0, result);
+    let zero = cx.b.cmp_imm(IntCmp::Eq, exponent, 0);
+    let result = choose(cx, zero, INFINITY, result);
+    let result = cx.b.or(result, sign);
+    let nan = cx.b.fcmp(FCmp::Nan, operand, operand);
+    let result = choose(cx, nan, NAN, result);
+    let result = cx.b.from_bits(result, Type::F32);
+    cx.name(result, "reciprocal")
+}
+
+/// `MUFU.RSQ`: 1 / √operand.
+pub(crate) fn rsqrt(cx: &mut Cx<'_>, operand: Value) -> Value {
+    let Parts { bits, sign, exponent } = parts(cx, operand);
+    // The lowest bit of the exponent, which is even for operands from 2 to 4, and the upper 6 of 23 bits choose the segment.
+    let segment = field(cx, bits, 17, 127);
+    let segment = cx.b.int_imm(IntBin::Xor, segment, 64);
+    let x = field(cx, bits, 0, 0x1_ffff);
+    let significand = interpolate(cx, &RSQRT, segment, x);
+    // The parabola of the first segment begins a little below 1.
+    let whole = field(cx, bits, 0, 0xff_ffff);
+    let power_of_4 = cx.b.cmp_imm(IntCmp::Eq, whole, SMALLEST_NORMAL);
+    let significand = choose(cx, power_of_4, 1 << 24, significand);
+
+    // Half the operand's exponent, negative, and never subnormal.
+    let half = cx.b.int_imm(IntBin::Add, exponent, 1);
+    let half = cx.b.int_imm(IntBin::ShrU, half, 1);
+    let bias = cx.b.iconst(Type::I32, 189);
+    let exponent_of_result = cx.b.sub(bias, half);
+    let exponent_of_result = cx.b.int_imm(IntBin::Shl, exponent_of_result, 23);
+    let result = cx.b.add(exponent_of_result, significand);
+    let infinite = cx.b.cmp_imm(IntCmp::Eq, bits, INFINITY);
+    let result = choose(cx, infinite, 0, result);
+    let negative = cx.b.cmp_imm(IntCmp::Ne, sign, 0);
+    let result = choose(cx, negative, NAN, result);
+    // Of zeros alone the sign counts.
+    let infinity = cx.b.int_imm(IntBin::Or, sign, INFINITY);
+    let zero = cx.b.cmp_imm(IntCmp::Eq, exponent, 0);
+    let result = cx.b.select(zero, infinity, result);
+    let nan = cx.b.fcmp(FCmp::Nan, operand, operand);
+    let result = choose(cx, nan, NAN, result);
+    let result = cx.b.from_bits(result, Type::F32);
+    cx.name(result, "reciprocal of the root")
+}
+
+/// How the terms of a function's parabolas are weighed.
+struct Function {
+    table: Table,
+    /// The square's coefficient counts 2 to this times as much as the slope.
+    square: u64,
+    /// Added before the cut.
+    added: u64,
+}
+
+// The constant term of both counts 2¹⁴ times as much as the slope, and 16 bits are cut off.
+const RCP: Function = Function { table: Table::Rcp, square: 1, added: 4046 };
+const RSQRT: Function = Function { table: Table::Rsqrt, square: 2, added: u64::MAX };
+
+/// The significand of the result in `i32`: the parabola of the segment at the place x, which has 17 bits.
+fn interpolate(cx: &mut Cx<'_>, function: &Function, segment: Value, x: Value) -> Value {
+    let segment = cx.name(segment, "segment");
+    let x = cx.name(x, "x");
+    let entry = cx.b.inst(Op::Lookup(function.table), &[segment], Type::I64);
+    let constant = field(cx, entry, 0, 0xffff_ffff);
+    let constant = cx.name(constant, "constant");
+    let slope = cx.b.int_imm(IntBin::ShrU, entry, 42);
+    let slope = cx.name(slope, "slope");
+    let square = field(cx, entry, 32, 0x3ff);
+    let square = cx.name(square, "square");
+
+    let squared = squarer(cx, x);
+    let squared = cx.name(squared, "x²");
+    let [x, squared] = [x, squared].map(|v| cx.b.zext(v, hostwarp_ir::Elem::I64));
+    let sum = cx.b.int_imm(IntBin::Shl, constant, 14);
+    let sum = cx.b.int_imm(IntBin::Add, sum, function.added);
+    let linear = cx.b.mul(slope, x);
+    let sum = cx.b.sub(sum, linear);
+    let quadratic = cx.b.mul(square, squared);
+    let quadratic = cx.b.int_imm(IntBin::Shl, quadratic, function.square);
+    let sum = cx.b.add(sum, quadratic);
+    let significand = cx.b.int_imm(IntBin::ShrU, sum, 16);
+    let significand = cx.b.inst(Op::Trunc, &[significand], Type::I32);
+    cx.name(significand, "significand")
+}
+
+/// x² / 2¹⁹ of a number of 17 bits, a little short.
+///
+/// A squarer adds up the products of each two bits of x in columns, one for each bit of the result; of this one the columns below 2¹⁹ are not there. With h
+/// the upper 8 bits of x, what remains is: of h², all but the square of its lowest bit, which leaves h²/2 cut to an integer; of h times the 9
+/// bits below, for each bit i of these the bits of h from 9 − i on, which is h shifted right; of the square of the lower bits nothing.
+fn squarer(cx: &mut Cx<'_>, x: Value) -> Value {
+    let h = cx.b.int_imm(IntBin::ShrU, x, 9);
+    let squared = cx.b.mul(h, h);
+    let mut sum = cx.b.int_imm(IntBin::ShrU, squared, 1);
+    for i in 2..9 {
+        // The bit in every place, by way of the sign.
+        let bit = cx.b.int_imm(IntBin::Shl, x, 31 - i);
+        let bit = cx.b.int_imm(IntBin::ShrS, bit, 31);
+        let product = cx.b.int_imm(IntBin::ShrU, h, 9 - i);
+        let product = cx.b.int(IntBin::And, bit, product);
+        sum = cx.b.add(sum, product);
+    }
+    sum
+}
+
+/// A number taken apart.
+struct Parts {
+    /// All of it.
+    bits: Value,
+    /// The sign, in its place.
+    sign: Value,
+    /// The exponent as it is stored; 0 for zeros and subnormal numbers.
+    exponent: Value,
+}
+
+fn parts(cx: &mut Cx<'_>, operand: Value) -> Parts {
+    let bits = cx.b.to_bits(operand, Type::I32);
+    Parts { bits, sign: cx.b.int_imm(IntBin::And, bits, SIGN), exponent: field(cx, bits, 23, 0xff) }
+}
+
+/// Bits from `from` on, those in `mask`.
+fn field(cx: &mut Cx<'_>, v: Value, from: u64, mask: u64) -> Value {
+    let v = if from == 0 { v } else { cx.b.int_imm(IntBin::ShrU, v, from) };
+    cx.b.int_imm(IntBin::And, v, mask)
+}
+
+/// A constant where the condition holds, the value elsewhere.
+fn choose(cx: &mut Cx<'_>, condition: Value, constant: u64, otherwise: Value) -> Value {
+    let constant = cx.b.iconst(Type::I32, constant);
+    cx.b.select(condition, constant, otherwise)
+}
+
+/// What tests of instructions that use the unit need.
+#[cfg(test)]
+pub(crate) mod testing {
+    use crate::Ty;
+    use crate::testing::{evaluate, reg, shape};
+
+    /// What an instruction gives for each row of its operands.
+    pub(crate) fn run(head: &'static str, operands: &[&[u32]]) -> Vec<u32> {
+        let registers = vec![reg(Ty::F32); operands.len() + 1];
+        let columns: Vec<Vec<u64>> =
+            operands.iter().map(|column| column.iter().map(|&x| x.into()).collect()).collect();
+        evaluate(&shape(head, &registers), &columns)[0].iter().map(|&x| x as u32).collect()
+    }
+
+    /// FNV-1a over the bytes of words, lowest first.
+    pub(crate) fn hash(words: impl Iterator<Item = u32>) -> u64 {
+        let bytes = words.flat_map(u32::to_le_bytes);
+        bytes.fold(0xcbf2_9ce4_8422_2325, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    }
+
+    /// How far a result is from the true value, in units of the last place the true value has.
+    pub(crate) fn ulps(result: u32, exact: f64) -> f64 {
+        let exponent = ((exact.to_bits() >> 52 & 0x7ff) as i32 - 1023).max(-126);
+        (f64::from(f32::from_bits(result)) - exact).abs() / 2f64.powi(exponent - 23)
+    }
+}
