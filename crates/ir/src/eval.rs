@@ -39,7 +39,7 @@ pub fn eval_op(op: Op, args: &[&[u64]], types: &[Type], result: Type, lanes: usi
                 lane.iter().map(ext).fold(*acc, u64::wrapping_add) & mask
             })
             .collect(),
-        (Op::Lookup(table), [a]) => map(a, |i| table.entries()[i as usize % TABLE_SIZE]),
+        (Op::Lookup(table), [a]) => map(a, |i| table.entries()[i as usize % table.entries().len()]),
         (Op::ToBits, [a]) => match ty.elem {
             Elem::F16 => map(a, |x| if x & 0x7fff > 0x7c00 { 0x7fff } else { x }),
             Elem::BF16 => map(a, |x| if x & 0x7fff > 0x7f80 { 0x7fff } else { x }),

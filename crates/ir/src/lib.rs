@@ -41,6 +41,6 @@ pub use op::{
     Special,
 };
 pub use opt::optimize;
-pub use table::{TABLE_SIZE, Table};
+pub use table::Table;
 pub use types::{Elem, Type};
 pub use verify::{dominators, verify, verify_primitive};

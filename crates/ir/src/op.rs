@@ -342,7 +342,7 @@ pub enum Op {
         /// Sign-extend the elements.
         signed: bool,
     },
-    /// (i32) → i64: the entry of the table; the index counts modulo [`crate::TABLE_SIZE`].
+    /// (i32) → i64: the entry of the table; the index counts modulo their number.
     Lookup(Table),
 
     /// (T, T) → T float. Primitive: f32 and f64, `Nearest`, no ftz.

@@ -1,8 +1,5 @@
 //! Tables that ops look values up in.
 
-/// Entries of a table.
-pub const TABLE_SIZE: usize = 128;
-
 /// A table of [`crate::Op::Lookup`]. What it is for is the affair of who uses it; engines only read its entries.
 ///
 /// An entry is three terms of a parabola: the constant one in bits 0 to 31, the square's coefficient in bits 32 to 41, the slope in bits 42 to 57.
@@ -12,28 +9,32 @@ pub enum Table {
     Rcp,
     /// For the reciprocal of the square root, of numbers from 1 to 4: 64 entries below 2 and 64 from there on.
     Rsqrt,
+    /// For the logarithm to the base 2: an entry for each value of the upper 6 bits of the significand behind the point.
+    Lg2,
 }
 
 impl Table {
     /// Every one.
-    pub const ALL: [Table; 2] = [Table::Rcp, Table::Rsqrt];
+    pub const ALL: [Table; 3] = [Table::Rcp, Table::Rsqrt, Table::Lg2];
 
-    /// What it holds.
-    pub const fn entries(self) -> &'static [u64; TABLE_SIZE] {
+    /// What it holds: a power of two of entries.
+    pub const fn entries(self) -> &'static [u64] {
         match self {
             Table::Rcp => &RCP,
             Table::Rsqrt => &RSQRT,
+            Table::Lg2 => &LG2,
         }
     }
 }
 
-static RCP: [u64; TABLE_SIZE] = pack(&RCP_TERMS);
-static RSQRT: [u64; TABLE_SIZE] = pack(&RSQRT_TERMS);
+static RCP: [u64; 128] = pack(&RCP_TERMS);
+static RSQRT: [u64; 128] = pack(&RSQRT_TERMS);
+static LG2: [u64; 64] = pack(&LG2_TERMS);
 
-const fn pack(terms: &[(u64, u64, u64); TABLE_SIZE]) -> [u64; TABLE_SIZE] {
-    let mut entries = [0; TABLE_SIZE];
+const fn pack<const N: usize>(terms: &[(u64, u64, u64); N]) -> [u64; N] {
+    let mut entries = [0; N];
     let mut i = 0;
-    while i < TABLE_SIZE {
+    while i < N {
         let (constant, slope, square) = terms[i];
         entries[i] = slope << 42 | square << 32 | constant;
         i += 1;
@@ -46,7 +47,7 @@ const fn pack(terms: &[(u64, u64, u64); TABLE_SIZE]) -> [u64; TABLE_SIZE] {
 // and these turn out to be whole numbers.
 
 #[rustfmt::skip]
-const RCP_TERMS: [(u64, u64, u64); TABLE_SIZE] = [
+const RCP_TERMS: [(u64, u64, u64); 128] = [
     (67108864, 65534, 1013), (66588642, 64522, 989), (66076422, 63533, 966), (65572021, 62567, 945),
     (65075262, 61622, 923), (64585976, 60699, 902), (64103992, 59797, 883), (63629146, 58914, 863),
     (63161284, 58051, 845), (62700254, 57207, 827), (62245905, 56381, 809), (61798091, 55572, 791),
@@ -82,7 +83,7 @@ const RCP_TERMS: [(u64, u64, u64); TABLE_SIZE] = [
 ];
 
 #[rustfmt::skip]
-const RSQRT_TERMS: [(u64, u64, u64); TABLE_SIZE] = [
+const RSQRT_TERMS: [(u64, u64, u64); 128] = [
     (67108863, 65531, 754), (66590639, 64024, 725), (66084241, 62575, 698), (65589221, 61179, 672),
     (65105162, 59835, 648), (64631663, 58539, 625), (64168347, 57289, 603), (63714855, 56083, 582),
     (63270845, 54919, 562), (62835988, 53794, 543), (62409974, 52708, 526), (61992513, 51657, 508),
@@ -115,4 +116,24 @@ const RSQRT_TERMS: [(u64, u64, u64); TABLE_SIZE] = [
     (35247304, 18991, 122), (35096353, 18748, 119), (34947320, 18510, 117), (34800174, 18277, 114),
     (34654869, 18049, 112), (34511370, 17826, 110), (34369641, 17607, 107), (34229642, 17393, 105),
     (34091340, 17183, 103), (33954699, 16977, 101), (33819689, 16775, 99), (33686281, 16578, 97),
+];
+
+#[rustfmt::skip]
+const LG2_TERMS: [(u64, u64, u64); 64] = [
+    (7, 47272, 727), (1501082, 46545, 705), (2979248, 45840, 685), (4435178, 45156, 665),
+    (5869541, 44492, 646), (7282962, 43847, 627), (8676044, 43221, 610), (10049363, 42612, 592),
+    (11403483, 42020, 576), (12738917, 41444, 559), (14056184, 40884, 544), (15355769, 40339, 530),
+    (16638140, 39809, 518), (17903743, 39292, 504), (19153023, 38788, 491), (20386388, 38297, 479),
+    (21604233, 37818, 466), (22806955, 37351, 455), (23994917, 36896, 445), (25168476, 36451, 433),
+    (26327983, 36018, 425), (27473763, 35594, 414), (28606145, 35180, 404), (29725438, 34776, 396),
+    (30831938, 34380, 385), (31925933, 33994, 377), (33007706, 33616, 368), (34077525, 33247, 361),
+    (35135650, 32886, 354), (36182341, 32532, 346), (37217834, 32186, 339), (38242366, 31847, 331),
+    (39256173, 31516, 326), (40259472, 31191, 319), (41252485, 30872, 311), (42235415, 30561, 307),
+    (43208464, 30255, 300), (44171830, 29955, 293), (45125709, 29662, 289), (46070275, 29374, 283),
+    (47005716, 29091, 276), (47932209, 28814, 271), (48849920, 28542, 266), (49759008, 28276, 262),
+    (50659645, 28014, 257), (51551985, 27757, 253), (52436169, 27505, 249), (53312352, 27257, 244),
+    (54180676, 27013, 238), (55041283, 26774, 234), (55894308, 26540, 232), (56739878, 26309, 227),
+    (57578134, 26082, 223), (58409191, 25859, 219), (59233179, 25640, 216), (60050209, 25424, 211),
+    (60860399, 25213, 209), (61663869, 25004, 204), (62460730, 24799, 201), (63251080, 24598, 199),
+    (64035037, 24399, 195), (64812691, 24204, 192), (65584149, 24012, 189), (66349508, 23823, 186),
 ];

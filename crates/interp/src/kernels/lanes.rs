@@ -1,7 +1,7 @@
 //! Kernels that look at the elements of a lane together, or only move bits.
 
 use super::{CHUNK, Kernel, KernelFn, Level, Step, map1, map3, pick, write};
-use hostwarp_ir::{Elem, TABLE_SIZE, Table, Type};
+use hostwarp_ir::{Elem, Table, Type};
 use std::marker::PhantomData;
 
 /// The same bits: a chunk is 32 lanes.
@@ -244,7 +244,7 @@ impl Kernel for Lookup {
         // Stays in range whatever the constant.
         let entries = Table::ALL[s.imm as usize % Table::ALL.len()].entries();
         // SAFETY: handed on from the caller.
-        unsafe { map1(s, |index: u32| entries[index as usize % TABLE_SIZE]) }
+        unsafe { map1(s, |index: u32| entries[index as usize & (entries.len() - 1)]) }
     }
 }
 

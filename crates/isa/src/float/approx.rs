@@ -12,10 +12,12 @@
 //! The unit knows no subnormal numbers: as operands they count as zero, as results they are zero.
 
 use crate::Cx;
-use hostwarp_ir::{FCmp, IntBin, IntCmp, Op, Table, Type, Value};
+use hostwarp_ir::{Elem, FBin, FCmp, IntBin, IntCmp, Op, Round, Table, Type, Value};
 
 const SMALLEST_NORMAL: u64 = 0x0080_0000;
 const INFINITY: u64 = 0x7f80_0000;
+const ONE: u64 = 0x3f80_0000;
+const TWO_MINUS_36: u64 = 0x2d80_0000;
 const NAN: u64 = 0x7fff_ffff;
 const SIGN: u64 = 1 << 31;
 
@@ -26,7 +28,7 @@ pub(crate) fn rcp(cx: &mut Cx<'_>, operand: Value) -> Value {
     let segment = field(cx, bits, 16, 127);
     let x = field(cx, bits, 0, 0xffff);
     let x = cx.b.int_imm(IntBin::Shl, x, 1);
-    let significand = interpolate(cx, &RCP, segment, x);
+    let significand = significand(cx, &RCP, segment, x);
 
     // The leading one of the significand, which is more than 2²³ and at most 2²⁴, counts in the exponent.
     let bias = cx.b.iconst(Type::I32, 252);
@@ -54,7 +56,7 @@ pub(crate) fn rsqrt(cx: &mut Cx<'_>, operand: Value) -> Value {
     let segment = field(cx, bits, 17, 127);
     let segment = cx.b.int_imm(IntBin::Xor, segment, 64);
     let x = field(cx, bits, 0, 0x1_ffff);
-    let significand = interpolate(cx, &RSQRT, segment, x);
+    let significand = significand(cx, &RSQRT, segment, x);
     // The parabola of the first segment begins a little below 1.
     let whole = field(cx, bits, 0, 0xff_ffff);
     let power_of_4 = cx.b.cmp_imm(IntCmp::Eq, whole, SMALLEST_NORMAL);
@@ -81,20 +83,88 @@ pub(crate) fn rsqrt(cx: &mut Cx<'_>, operand: Value) -> Value {
     cx.name(result, "reciprocal of the root")
 }
 
-/// How the terms of a function's parabolas are weighed.
-struct Function {
-    table: Table,
-    /// The square's coefficient counts 2 to this times as much as the slope.
-    square: u64,
-    /// Added before the cut.
-    added: u64,
+/// `MUFU.LG2`: log₂ of the operand.
+///
+/// The logarithm of the significand has 36 bits behind the point; the exponent is what stands before it. A negative sum loses its sign by changing every bit,
+/// and 24 bits from the leading one on are kept.
+pub(crate) fn lg2(cx: &mut Cx<'_>, operand: Value) -> Value {
+    let Parts { bits, sign, exponent } = parts(cx, operand);
+    let segment = field(cx, bits, 17, 63);
+    let x = field(cx, bits, 0, 0x1_ffff);
+    let fraction = interpolate(cx, &LG2, segment, x);
+    // The parabola of the first segment begins a little above 0.
+    let one = cx.b.cmp_imm(IntCmp::Eq, bits, ONE);
+    let nothing = cx.b.iconst(Type::I64, 0);
+    let fraction = cx.b.select(one, nothing, fraction);
+
+    let whole = cx.b.int_imm(IntBin::Sub, exponent, 127);
+    let whole = cx.b.sext(whole, Elem::I64);
+    let whole = cx.b.int_imm(IntBin::Shl, whole, 36);
+    let sum = cx.b.add(whole, fraction);
+    let below = cx.b.int_imm(IntBin::ShrS, sum, 63);
+    let magnitude = cx.b.xor(sum, below);
+    let number = cx.b.inst(Op::IntToF { signed: false, round: Round::Zero }, &[magnitude], Type::F32);
+    let unit = cx.b.fconst(Type::F32, TWO_MINUS_36);
+    let number = cx.b.float(FBin::Mul, Round::Nearest, false, number, unit);
+    let number = cx.b.to_bits(number, Type::I32);
+    let below = cx.b.inst(Op::Trunc, &[below], Type::I32);
+    let minus = cx.b.int_imm(IntBin::And, below, SIGN);
+    let result = cx.b.or(number, minus);
+
+    let infinite = cx.b.cmp_imm(IntCmp::Eq, bits, INFINITY);
+    let result = choose(cx, infinite, INFINITY, result);
+    let negative = cx.b.cmp_imm(IntCmp::Ne, sign, 0);
+    let result = choose(cx, negative, NAN, result);
+    let zero = cx.b.cmp_imm(IntCmp::Eq, exponent, 0);
+    let result = choose(cx, zero, INFINITY | SIGN, result);
+    let nan = cx.b.fcmp(FCmp::Nan, operand, operand);
+    let result = choose(cx, nan, NAN, result);
+    let result = cx.b.from_bits(result, Type::F32);
+    cx.name(result, "logarithm")
 }
 
-// The constant term of both counts 2¹⁴ times as much as the slope, and 16 bits are cut off.
-const RCP: Function = Function { table: Table::Rcp, square: 1, added: 4046 };
-const RSQRT: Function = Function { table: Table::Rsqrt, square: 2, added: u64::MAX };
+/// How the terms of a function's parabolas are weighed. The slope counts once.
+struct Function {
+    table: Table,
+    /// The constant term counts 2 to this times.
+    constant: u64,
+    /// How the slope counts.
+    slope: IntBin,
+    /// How the square's coefficient counts: 2 to this times, added or subtracted.
+    square: (IntBin, u64),
+    /// Added to the sum.
+    added: u64,
+    /// Bits of the sum that are cut off.
+    cut: u64,
+}
 
-/// The significand of the result in `i32`: the parabola of the segment at the place x, which has 17 bits.
+const RCP: Function = Function {
+    table: Table::Rcp,
+    constant: 14,
+    slope: IntBin::Sub,
+    square: (IntBin::Add, 1),
+    added: 4046,
+    cut: 16,
+};
+/// A negative number is added.
+const RSQRT: Function = Function {
+    table: Table::Rsqrt,
+    constant: 14,
+    slope: IntBin::Sub,
+    square: (IntBin::Add, 2),
+    added: u64::MAX,
+    cut: 16,
+};
+const LG2: Function = Function {
+    table: Table::Lg2,
+    constant: 12,
+    slope: IntBin::Add,
+    square: (IntBin::Sub, 1),
+    added: 837,
+    cut: 2,
+};
+
+/// The parabola of the segment at the place x, which has 17 bits, in `i64`.
 fn interpolate(cx: &mut Cx<'_>, function: &Function, segment: Value, x: Value) -> Value {
     let segment = cx.name(segment, "segment");
     let x = cx.name(x, "x");
@@ -108,17 +178,23 @@ fn interpolate(cx: &mut Cx<'_>, function: &Function, segment: Value, x: Value) -
 
     let squared = squarer(cx, x);
     let squared = cx.name(squared, "x²");
-    let [x, squared] = [x, squared].map(|v| cx.b.zext(v, hostwarp_ir::Elem::I64));
-    let sum = cx.b.int_imm(IntBin::Shl, constant, 14);
+    let [x, squared] = [x, squared].map(|v| cx.b.zext(v, Elem::I64));
+    let sum = cx.b.int_imm(IntBin::Shl, constant, function.constant);
     let sum = cx.b.int_imm(IntBin::Add, sum, function.added);
     let linear = cx.b.mul(slope, x);
-    let sum = cx.b.sub(sum, linear);
+    let sum = cx.b.int(function.slope, sum, linear);
     let quadratic = cx.b.mul(square, squared);
-    let quadratic = cx.b.int_imm(IntBin::Shl, quadratic, function.square);
-    let sum = cx.b.add(sum, quadratic);
-    let significand = cx.b.int_imm(IntBin::ShrU, sum, 16);
-    let significand = cx.b.inst(Op::Trunc, &[significand], Type::I32);
-    cx.name(significand, "significand")
+    let (op, weight) = function.square;
+    let quadratic = cx.b.int_imm(IntBin::Shl, quadratic, weight);
+    let sum = cx.b.int(op, sum, quadratic);
+    let result = cx.b.int_imm(IntBin::ShrU, sum, function.cut);
+    cx.name(result, "interpolated")
+}
+
+/// The same where it is the significand of the result, in `i32`.
+fn significand(cx: &mut Cx<'_>, function: &Function, segment: Value, x: Value) -> Value {
+    let interpolated = interpolate(cx, function, segment, x);
+    cx.b.inst(Op::Trunc, &[interpolated], Type::I32)
 }
 
 /// x² / 2¹⁹ of a number of 17 bits, a little short.

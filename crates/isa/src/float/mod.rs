@@ -3,6 +3,7 @@
 pub(crate) mod approx;
 pub(crate) mod arith;
 pub mod fma;
+pub mod lg2;
 pub mod rcp;
 pub mod rsqrt;
 
@@ -10,7 +11,7 @@ use crate::{Cx, Room, Ty};
 use hostwarp_ir::{FCmp, Round, Value};
 
 /// The rooms of this family.
-pub static ROOMS: &[Room] = &[fma::ROOM, rcp::ROOM, rsqrt::ROOM];
+pub static ROOMS: &[Room] = &[fma::ROOM, rcp::ROOM, rsqrt::ROOM, lg2::ROOM];
 
 /// The rounding a modifier asks for.
 pub(crate) fn rounding(modifier: Option<&str>) -> Round {

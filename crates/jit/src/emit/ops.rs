@@ -3,7 +3,7 @@
 //! Every lane of every op must be defined, active or not: what LLVM calls poison or undefined behaviour in *one* lane would
 //! spoil all of them.
 
-use hostwarp_ir::{Elem, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Round, TABLE_SIZE, Table, Type};
+use hostwarp_ir::{Elem, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Round, Table, Type};
 
 use super::text::{Reg, Shape, Text};
 use super::x86;
@@ -169,10 +169,11 @@ pub(crate) fn pure_op(
 fn lookup(t: &mut Text, table: Table, index: &str, lanes: u32) -> Reg {
     let (from, to) = (Shape::new(Elem::I32, lanes), Shape::new(Elem::I64, lanes));
     let name = format!("@table.{table:?}");
-    let entries = table.entries().map(|e| format!("i64 {e}")).join(", ");
+    let count = table.entries().len();
+    let entries = table.entries().iter().map(|e| format!("i64 {e}")).collect::<Vec<_>>().join(", ");
     t.declarations
-        .insert(format!("{name} = private unnamed_addr constant [{TABLE_SIZE} x i64] [{entries}], align 64"));
-    let index = t.binary("and", from, index, &Text::constant(from, TABLE_SIZE as u64 - 1));
+        .insert(format!("{name} = private unnamed_addr constant [{count} x i64] [{entries}], align 64"));
+    let index = t.binary("and", from, index, &Text::constant(from, count as u64 - 1));
     let at = t.inst(format_args!("getelementptr i64, ptr {name}, {from} {index}"));
     if lanes == 1 {
         return t.inst(format_args!("load i64, ptr {at}, align 8"));
