@@ -3,11 +3,12 @@
 //! A function of the significand 1.s is looked at in segments, chosen by the upper bits of s; the lower bits are a place x in the segment. With the three
 //! terms of the segment, all whole numbers, it is
 //!
-//! > constant − slope·x + square·x²
+//! > constant ± slope·x ± square·x²
 //!
-//! weighed, with a fixed number added, and cut to the 24 bits of the result's significand. The published description of such a unit is S. Oberman and M. Siu,
+//! weighed, with a fixed number added, and cut to the bits of the result. The published description of such a unit is S. Oberman and M. Siu,
 //! "A High-Performance Area-Efficient Multifunction Interpolator" (2005). Tables, weights and what the squarer leaves out were worked out from the results of an H200
-//! for every significand, and give each of them.
+//! for every significand, and give each of them: of reciprocals with ten exponents, of reciprocal roots from 1 to 4, of logarithms from 1/2 to 2. With other
+//! exponents the significand is taken to be the same.
 //!
 //! The unit knows no subnormal numbers: as operands they count as zero, as results they are zero.
 
