@@ -2,6 +2,7 @@
 
 use crate::case::{Case, Scalar};
 use crate::generate;
+use hostwarp::jit::target::X86Level;
 use hostwarp::{Buffer, Device, Engine, Kernel};
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -37,7 +38,17 @@ pub struct Hostwarp {
 impl Hostwarp {
     /// Both engines; they share a device and its buffers.
     pub fn both() -> Result<[Hostwarp; 2]> {
-        let device = Rc::new(Device::new().map_err(|e| e.to_string())?);
+        Hostwarp::on(Device::new().map_err(|e| e.to_string())?)
+    }
+
+    /// The jit as if this CPU had nothing beyond a step.
+    pub fn up_to(level: X86Level) -> Result<[Hostwarp; 1]> {
+        let [jit, _] = Hostwarp::on(Device::builder().cpu(level).build().map_err(|e| e.to_string())?)?;
+        Ok([jit])
+    }
+
+    fn on(device: Device) -> Result<[Hostwarp; 2]> {
+        let device = Rc::new(device);
         let buffers = Rc::new(RefCell::new(vec![]));
         Ok([("jit", Engine::Jit), ("interp", Engine::Interp)].map(|(name, engine)| Hostwarp {
             name,

@@ -2,7 +2,7 @@
 //! `docs/benchmarks.md` and `docs/benchmarks.svg`. Run by `cargo xtask bench`, which installs what it needs.
 //!
 //! `hostwarp-bench CASE...` runs only those cases and prints, writing nothing. To see why a case takes its time:
-//! `hostwarp-bench --loop CONTESTANT CASE` runs it for five seconds, for a profiler to watch, and
+//! `hostwarp-bench --loop CONTESTANT CASE` runs it for five seconds, for a profiler to watch (`"jit avx2"` as if the CPU had no more), and
 //! `hostwarp-bench --emit ir|plan|llvm CASE` prints what the kernel looks like on its way.
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ mod plot;
 mod report;
 
 use contestant::{Contestant, Hostwarp, Native, Pocl, Result};
+use hostwarp::jit::target::X86Level;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -99,12 +100,15 @@ fn boxed<const N: usize>(of_a_kind: [impl Contestant + 'static; N]) -> Vec<Box<d
 
 /// Runs one case for five seconds.
 fn repeat(who: &str, dir: &Path, case: &case::Case) -> Result {
-    let all = match who {
-        "jit" | "interp" => boxed(Hostwarp::both()?),
-        "pocl" => boxed([Pocl::new(dir, case.threads)?]),
+    let level = X86Level::ALL.into_iter().find(|level| who == format!("jit {level}"));
+    let all = match (who, level) {
+        (_, Some(level)) => boxed(Hostwarp::up_to(level)?),
+        ("jit" | "interp", _) => boxed(Hostwarp::both()?),
+        ("pocl", _) => boxed([Pocl::new(dir, case.threads)?]),
         _ => boxed(Native::all(dir)?),
     };
-    let mut of_its_name = all.into_iter().filter(|c| c.name() == who);
+    let name = if level.is_some() { "jit" } else { who };
+    let mut of_its_name = all.into_iter().filter(|c| c.name() == name);
     let mut contestant = of_its_name.next().ok_or_else(|| format!("there is no contestant `{who}`"))?;
     contestant.load(case)?;
     contestant.run(case, 1)?;

@@ -2,6 +2,7 @@
 
 use crate::{Buffer, Cache, Error, Module, Options, Pod};
 use hostwarp_jit::llvm::Llvm;
+use hostwarp_jit::target::{Target, X86Level};
 use hostwarp_memory::DeviceMemory;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +20,7 @@ struct Inner {
     llvm_path: Option<PathBuf>,
     llvm: OnceLock<Result<Llvm, String>>,
     cache: Option<Cache>,
+    cpu: Option<X86Level>,
     launches: AtomicU64,
 }
 
@@ -35,6 +37,7 @@ pub struct DeviceBuilder {
     threads: Option<usize>,
     llvm: Option<PathBuf>,
     cache: Option<Cache>,
+    cpu: Option<X86Level>,
 }
 
 impl DeviceBuilder {
@@ -63,6 +66,12 @@ impl DeviceBuilder {
         self
     }
 
+    /// Makes code for x86 CPUs of this step and uses nothing beyond it, whatever this CPU has. Bits do not depend on it; it is for tests and comparisons.
+    pub fn cpu(mut self, level: X86Level) -> Self {
+        self.cpu = Some(level);
+        self
+    }
+
     /// The device.
     pub fn build(self) -> Result<Device, Error> {
         let memory = match self.memory {
@@ -78,6 +87,7 @@ impl DeviceBuilder {
                 llvm_path: self.llvm,
                 llvm: OnceLock::new(),
                 cache: self.cache,
+                cpu: self.cpu,
                 launches: AtomicU64::new(0),
             }),
         })
@@ -136,6 +146,16 @@ impl Device {
     pub fn llvm(&self) -> Result<Llvm, String> {
         let find = || Llvm::find(self.inner.llvm_path.as_deref()).map_err(|e| e.to_string());
         self.inner.llvm.get_or_init(find).clone()
+    }
+
+    /// The CPU that the fast engine makes code for, or why it makes none.
+    pub fn target(&self) -> Result<Target, String> {
+        match self.inner.cpu {
+            None => {
+                Target::host().ok_or_else(|| "the jit does not know this CPU; use the interpreter".into())
+            }
+            Some(level) => Target::host_up_to(level).ok_or_else(|| format!("this CPU has no {level}")),
+        }
     }
 
     /// Where compiled kernels are kept, if anywhere.

@@ -38,6 +38,8 @@ impl Arch {
 /// Steps of x86-64 that are worth telling apart; each holds those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum X86Level {
+    /// What every x86-64 has: vectors of 128 bits.
+    Sse2,
     /// SSE4.2 and popcnt: vectors of 128 bits.
     Sse42,
     /// AVX2, FMA, F16C, BMI: vectors of 256 bits, no masks.
@@ -46,7 +48,28 @@ pub enum X86Level {
     Avx512,
 }
 
-const SSE42: &[&str] = &["sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"];
+impl X86Level {
+    /// All, the lowest first.
+    pub const ALL: [X86Level; 4] = [X86Level::Sse2, X86Level::Sse42, X86Level::Avx2, X86Level::Avx512];
+
+    /// What the command line calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            X86Level::Sse2 => "sse2",
+            X86Level::Sse42 => "sse4.2",
+            X86Level::Avx2 => "avx2",
+            X86Level::Avx512 => "avx512",
+        }
+    }
+}
+
+impl fmt::Display for X86Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+const SSE42: &[&str] = &["sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"];
 const AVX2: &[&str] = &["avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"];
 const AVX512: &[&str] = &["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"];
 
@@ -80,9 +103,17 @@ impl Target {
         }
     }
 
+    /// The given step of x86-64 if this CPU has it, and nothing beyond: how older CPUs are tried.
+    pub fn host_up_to(level: X86Level) -> Option<Target> {
+        Some(Target::x86(level)).filter(|target| Target::host().is_some_and(|host| target.runs_on(&host)))
+    }
+
     /// A plain x86-64 of the given step, with nothing of the host in it: for tests, and for objects made for another machine.
     pub fn x86(level: X86Level) -> Target {
-        let mut features: Vec<&str> = SSE42.to_vec();
+        let mut features: Vec<&str> = vec!["sse2"];
+        if level >= X86Level::Sse42 {
+            features.extend(SSE42);
+        }
         if level >= X86Level::Avx2 {
             features.extend(AVX2);
         }
@@ -90,6 +121,7 @@ impl Target {
             features.extend(AVX512);
         }
         let (tune, vector_bits) = match level {
+            X86Level::Sse2 => ("x86-64", 128),
             X86Level::Sse42 => ("nehalem", 128),
             X86Level::Avx2 => ("haswell", 256),
             X86Level::Avx512 => ("skylake-avx512", 512),
@@ -101,6 +133,11 @@ impl Target {
         features.sort_unstable();
         let features = features.into_iter().map(String::from).collect();
         Target { arch, cpu: cpu.into(), tune: tune.into(), features, vector_bits }
+    }
+
+    /// How many vector registers there are.
+    pub fn vector_registers(&self) -> u32 {
+        if self.arch == Arch::Aarch64 || self.has("avx512vl") { 32 } else { 16 }
     }
 
     /// Whether the CPU has a feature, by LLVM's name.
@@ -175,7 +212,9 @@ mod tests {
 
     #[test]
     fn levels_hold_each_other_and_the_host_holds_itself() {
+        assert!(X86Level::ALL.is_sorted());
         let sse = Target::x86(X86Level::Sse42);
+        assert!(Target::x86(X86Level::Sse2).runs_on(&sse) && !sse.runs_on(&Target::x86(X86Level::Sse2)));
         let avx2 = Target::x86(X86Level::Avx2);
         let avx512 = Target::x86(X86Level::Avx512);
         assert!(sse.runs_on(&avx2) && avx2.runs_on(&avx512) && sse.runs_on(&avx512));

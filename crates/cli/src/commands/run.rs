@@ -6,6 +6,7 @@ use crate::value::{self, Data, PIECE, Value};
 use crate::{cache, input, number, output};
 use hostwarp::compile::{Param, Severity};
 use hostwarp::isa::Ty;
+use hostwarp::jit::target::X86Level;
 use hostwarp::{Arg, Buffer, Device, Emit, Engine, Kernel, LaunchBuilder, Module, Options, Profile, Report};
 use serde_json::json;
 use std::io::IsTerminal;
@@ -54,6 +55,9 @@ pub struct Run {
     /// Lanes in one vector of the jit: 8, 16, 32, 64 or 128.
     #[arg(long, value_name = "LANES")]
     width: Option<u32>,
+    /// Make code for an x86 CPU of this step, whatever this one has beyond it.
+    #[arg(long, value_name = "STEP")]
+    cpu: Option<CpuArg>,
     /// Whose bits: the manual's or an H200's.
     #[arg(long, default_value = "isa")]
     profile: ProfileArg,
@@ -106,6 +110,26 @@ pub(super) enum EngineArg {
     Auto,
     Interp,
     Jit,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum CpuArg {
+    Sse2,
+    #[value(name = "sse4.2")]
+    Sse42,
+    Avx2,
+    Avx512,
+}
+
+impl From<CpuArg> for X86Level {
+    fn from(cpu: CpuArg) -> X86Level {
+        match cpu {
+            CpuArg::Sse2 => X86Level::Sse2,
+            CpuArg::Sse42 => X86Level::Sse42,
+            CpuArg::Avx2 => X86Level::Avx2,
+            CpuArg::Avx512 => X86Level::Avx512,
+        }
+    }
 }
 
 impl From<EngineArg> for Engine {
@@ -178,6 +202,9 @@ impl Run {
         let mut device = Device::builder();
         if let Some(n) = self.threads {
             device = device.threads(n.into());
+        }
+        if let Some(cpu) = self.cpu {
+            device = device.cpu(cpu.into());
         }
         if let Some(cache) = cache::cache().filter(|_| !self.no_cache) {
             device = device.cache(cache);

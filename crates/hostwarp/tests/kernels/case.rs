@@ -2,6 +2,7 @@
 
 use crate::formula::{self, Formula, Names, Number};
 use hostwarp::isa::Ty;
+use hostwarp::jit::target::X86Level;
 use hostwarp::{Arg, Buffer, Device, Engine, Error, Kernel, Module};
 use std::time::Duration;
 
@@ -353,6 +354,7 @@ pub fn variables(module: &Module) -> Result<Vec<(String, Vec<u8>)>, Error> {
 }
 
 /// A device for a case: small, so that many of them are cheap.
-pub fn device() -> Result<Device, Error> {
-    Device::builder().memory(1 << 26).threads(2).build()
+pub fn device(cpu: Option<X86Level>) -> Result<Device, Error> {
+    let device = Device::builder().memory(1 << 26).threads(2);
+    cpu.map_or(device.clone(), |level| device.cpu(level)).build()
 }

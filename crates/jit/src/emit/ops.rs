@@ -13,6 +13,8 @@ use crate::target::Target;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cpu {
     pub(crate) fma: bool,
+    /// Rounding to integral values.
+    pub(crate) round: bool,
     /// Conversions between f16 and f32.
     pub(crate) f16c: bool,
     /// Vectors of words and double-words that can be loaded and stored in part.
@@ -28,6 +30,7 @@ impl Cpu {
         let avx512 = ["avx512f", "avx512bw", "avx512dq", "avx512vl"].iter().all(|f| target.has(f));
         Cpu {
             fma: arm || target.has("fma"),
+            round: arm || target.has("sse4.1"),
             f16c: arm || target.has("f16c"),
             avx: target.has("avx2"),
             avx512,
@@ -137,6 +140,7 @@ pub(crate) fn pure_op(
             (Elem::F32, Elem::F64) => t.convert("fpext", shape(0), arg(0), to),
             _ => t.convert("fptrunc", shape(0), arg(0), to),
         },
+        Op::FRound(_) if !cpu.round => return None,
         Op::FRound(round) => {
             let name = match round {
                 Round::Zero => "trunc",
