@@ -92,9 +92,9 @@ impl Machine<'_, '_> {
     }
 
     /// The fault of one lane's access.
-    fn stop(&self, inst: &Inst, mem: Mem, access: Access, bad: Bad) -> Stop {
+    fn stop(&self, inst: &Inst, mem: Mem, access: Access, bad: Bad) -> Box<Stop> {
         let fault = self.launch.device.fault(bad.kind, space_of(mem.space), bad.addr, bad.size, access);
-        Stop { kind: KernelFaultKind::Memory(fault), line: inst.line, lane: Some(bad.lane as u32) }
+        Box::new(Stop { kind: KernelFaultKind::Memory(fault), line: inst.line, lane: Some(bad.lane as u32) })
     }
 
     /// The number of lanes from the segment's first on that an access of the whole segment is for, if they are neighbours, none is
@@ -120,7 +120,7 @@ impl Machine<'_, '_> {
         mem: Mem,
         size: u32,
         wide: bool,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Box<Stop>> {
         by_size!(size, |T, N| self.load_as::<T, N>(inst, dst, mem, wide))?;
         fence_after(mem);
         Ok(())
@@ -132,7 +132,7 @@ impl Machine<'_, '_> {
         dst: Dst,
         mem: Mem,
         wide: bool,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Box<Stop>> {
         let size = size_of::<[T; N]>();
         if self.load_by_shape::<T, N>(inst, dst, mem, wide) {
             return Ok(());
@@ -212,7 +212,7 @@ impl Machine<'_, '_> {
         lanes: u32,
         addrs: &[u64; CHUNK],
         values: &mut [[T; N]; CHUNK],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Box<Stop>> {
         let size = size_of::<[T; N]>() as u64;
         let memory = &self.cta.memory;
         let device = self.launch.device;
@@ -370,7 +370,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    pub(crate) fn store(&mut self, inst: &Inst, mem: Mem, size: u32, wide: bool) -> Result<(), Stop> {
+    pub(crate) fn store(&mut self, inst: &Inst, mem: Mem, size: u32, wide: bool) -> Result<(), Box<Stop>> {
         fence_before(mem);
         by_size!(size, |T, N| self.store_as::<T, N>(inst, mem, wide))?;
         if mem.order == Order::SeqCst {
@@ -379,7 +379,12 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    fn store_as<T: Scalar, const N: usize>(&mut self, inst: &Inst, mem: Mem, wide: bool) -> Result<(), Stop> {
+    fn store_as<T: Scalar, const N: usize>(
+        &mut self,
+        inst: &Inst,
+        mem: Mem,
+        wide: bool,
+    ) -> Result<(), Box<Stop>> {
         let size = size_of::<[T; N]>();
         if self.store_by_shape::<T, N>(inst, mem, wide) {
             return Ok(());
@@ -451,7 +456,7 @@ impl Machine<'_, '_> {
         lanes: u32,
         addrs: &[u64; CHUNK],
         values: &[[T; N]; CHUNK],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Box<Stop>> {
         let size = size_of::<[T; N]>() as u64;
         if let Some((first, count)) = neighbours(lanes).filter(|n| n.1 > 1) {
             let base = addrs[first];
@@ -496,7 +501,7 @@ impl Machine<'_, '_> {
         mem: Mem,
         elem: Elem,
         wide: bool,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Box<Stop>> {
         fence_before(mem);
         match (op, elem) {
             (AtomicOp::Cas, Elem::I16) => self.cas::<u16>(inst, dst, mem, wide),
@@ -528,7 +533,7 @@ impl Machine<'_, '_> {
         op: AtomicOp,
         mem: Mem,
         wide: bool,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Box<Stop>> {
         let op = match op {
             AtomicOp::Exch => memory::AtomicOp::Exch,
             AtomicOp::Add => memory::AtomicOp::Add,
@@ -548,7 +553,7 @@ impl Machine<'_, '_> {
         })
     }
 
-    fn cas<T: AtomicScalar>(&mut self, inst: &Inst, dst: Dst, mem: Mem, wide: bool) -> Result<(), Stop> {
+    fn cas<T: AtomicScalar>(&mut self, inst: &Inst, dst: Dst, mem: Mem, wide: bool) -> Result<(), Box<Stop>> {
         let value = inst.args[2];
         self.each::<T>(inst, dst, mem, wide, |m, space, lane, addr, compare| {
             let new = m.regs.lane(value, lane / CHUNK, lane % CHUNK);
@@ -564,7 +569,7 @@ impl Machine<'_, '_> {
         mem: Mem,
         wide: bool,
         act: impl Fn(&mut Machine<'_, '_>, Space, usize, u64, T) -> Result<T, FaultKind>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Box<Stop>> {
         let space = space_of(mem.space);
         self.write_out_args(inst);
         let dst = self.open(dst);

@@ -6,34 +6,30 @@ use crate::lower::{Arg, BLEND, Base, Copy, Dst, Inst};
 use crate::shape::{Affine, Column, Shape, Written};
 
 impl Machine<'_, '_> {
-    /// The shape of an operand's column.
     #[inline(always)]
-    pub(crate) fn shape(&self, at: Arg) -> Shape {
-        self.columns[at.place as usize].shape
-    }
-
-    #[inline(always)]
-    fn is_uniform(&self, at: Arg) -> bool {
-        match self.shape(at) {
-            Shape::Varying => false,
-            Shape::Uniform => true,
-            Shape::Affine(a) => a.is_uniform(),
-        }
+    fn column(&self, at: Arg) -> &Column {
+        &self.columns[at.place as usize]
     }
 
     /// The one value of an operand that is the same in all lanes, an integer of up to 64 bits.
     #[inline(always)]
     pub(crate) fn uniform(&self, at: Arg) -> Option<u64> {
-        self.affine(at).filter(Affine::is_uniform).map(|a| a.base)
+        let column = self.column(at);
+        match column.shape {
+            Shape::Uniform => Some(self.regs.integer(at, self.base)),
+            Shape::Known => Some(column.affine.base),
+            Shape::Varying | Shape::Affine => None,
+        }
     }
 
     /// The operand, an integer of up to 64 bits, as base and strides.
     #[inline(always)]
     pub(crate) fn affine(&self, at: Arg) -> Option<Affine> {
-        match self.shape(at) {
+        let column = self.column(at);
+        match column.shape {
             Shape::Varying => None,
             Shape::Uniform => Some(Affine::uniform(self.regs.integer(at, self.base))),
-            Shape::Affine(a) => Some(a),
+            Shape::Known | Shape::Affine => Some(column.affine),
         }
     }
 
@@ -53,9 +49,10 @@ impl Machine<'_, '_> {
 
     #[cold]
     fn write_out_now(&mut self, at: Arg) {
-        match self.shape(at) {
+        match self.column(at).shape {
             Shape::Varying => {}
-            Shape::Affine(a) if !a.is_uniform() => {
+            Shape::Affine => {
+                let a = self.column(at).affine;
                 let (mut lane, end) = (self.base * CHUNK, (self.base + self.warps) * CHUNK);
                 let rows = a.rows(self.extents);
                 while lane < end {
@@ -64,7 +61,7 @@ impl Machine<'_, '_> {
                     lane += n;
                 }
             }
-            _ => {
+            Shape::Uniform | Shape::Known => {
                 self.write_warp(at);
                 self.regs.spread(at, self.base, self.warps);
             }
@@ -76,9 +73,10 @@ impl Machine<'_, '_> {
     #[inline(always)]
     fn write_warp(&mut self, at: Arg) {
         let column = &mut self.columns[at.place as usize];
-        if let (Shape::Affine(a), Written::Nothing) = (column.shape, column.written) {
+        if column.written == Written::Nothing {
             column.written = Written::Warp;
-            self.regs.splat(at, self.base, a.base);
+            let value = column.affine.base;
+            self.regs.splat(at, self.base, value);
         }
     }
 
@@ -102,64 +100,72 @@ impl Machine<'_, '_> {
     #[inline]
     pub(crate) fn pure(&mut self, inst: &Inst, selected: &Selected, dst: Dst) {
         let free = self.is_free(&dst);
-        if free && self.without_lanes(inst, selected, dst) {
+        if free && self.without_lanes(inst, dst) {
             return;
         }
-        let mut operands = [Operand::NONE; 8];
-        let n = inst.args.len().min(8);
+        // Most ops have no more than three.
+        match inst.args.len() {
+            0..=3 => self.pure_with::<3>(inst, selected, dst, free),
+            _ => self.pure_with::<8>(inst, selected, dst, free),
+        }
+    }
+
+    /// Runs a pure op of up to `N` arguments by its kernel: for one warp where all of them are the same in all lanes.
+    #[inline]
+    fn pure_with<const N: usize>(&mut self, inst: &Inst, selected: &Selected, dst: Dst, free: bool) {
+        let mut operands = [Operand::NONE; N];
+        let uniform = free && inst.args.iter().all(|a| self.column(*a).is_uniform());
         for (operand, at) in operands.iter_mut().zip(&inst.args) {
-            // Where the result overwrites the argument's first warp, the others cannot read it there.
-            if self.is_uniform(*at) && at.place != dst.at.place {
+            if uniform {
+                self.write_warp(*at);
+                *operand = self.regs.operand(*at, 0);
+            } else if self.column(*at).is_uniform() && at.place != dst.at.place {
                 self.write_warp(*at);
                 *operand = Operand { step: 0, ..self.regs.operand(*at, self.base) };
             } else {
+                // Also where the result overwrites the argument's first warp, which the others could not read there any more.
                 self.write_out(*at);
                 *operand = self.regs.operand(*at, 0);
             }
         }
+        if uniform {
+            self.regs.kernel(selected, dst.at, operands, self.base, 1);
+            self.columns[dst.at.place as usize] = Column::UNIFORM;
+            return;
+        }
         if !free {
             self.write_out(dst.at);
         }
-        self.columns[dst.at.place as usize] = Column::VARYING;
-        for i in 0..self.segments.len() {
-            let s = self.segments[i];
-            let run = |to: Arg| self.regs.kernel(selected, to, &operands[..n], s.first, s.warps());
+        self.wrote(dst);
+        for s in &self.segments {
             if s.full || free {
-                run(dst.at);
+                self.regs.kernel(selected, dst.at, operands, s.first, s.warps());
                 continue;
             }
             let made = Arg { base: Base::Scratch, offset: 0, ..dst.at };
             debug_assert!(u32::from(dst.at.bytes) <= BLEND);
-            run(made);
-            self.regs.blend(dst, made, s.first, self.run_masks(&s));
+            self.regs.kernel(selected, made, operands, s.first, s.warps());
+            self.regs.blend(dst, made, s.first, self.run_masks(s));
         }
     }
 
-    /// Runs a pure op on columns that are the same in all lanes, or evenly spaced. Answers whether it could.
+    /// Runs an op on integers that are the same in all lanes, or evenly spaced. Answers whether it could.
     #[inline]
-    fn without_lanes(&mut self, inst: &Inst, selected: &Selected, dst: Dst) -> bool {
-        if let Some(op) = inst.affine {
-            let Some(a) = self.affine(inst.args[0]) else { return false };
-            let b = match inst.args.get(1) {
-                Some(b) => self.affine(*b),
-                None => Some(Affine::uniform(0)),
-            };
-            if let Some(made) = b.and_then(|b| op.eval(a, b, self.extents)) {
-                self.columns[dst.at.place as usize] = Column::affine(made);
-                return true;
+    fn without_lanes(&mut self, inst: &Inst, dst: Dst) -> bool {
+        let Some(op) = inst.affine else { return false };
+        let a = inst.args[0];
+        let b = inst.args.get(1).copied().unwrap_or(a);
+        let made = match (self.uniform(a), self.uniform(b)) {
+            (Some(a), Some(b)) => Column::of(Affine::uniform(op.eval_uniform(a, b))),
+            _ => {
+                let (Some(a), Some(b)) = (self.affine(a), self.affine(b)) else { return false };
+                match op.eval(&a, &b, self.extents) {
+                    Some(made) => Column::of(made),
+                    None => return false,
+                }
             }
-        }
-        if !inst.args.iter().all(|a| self.is_uniform(*a)) {
-            return false;
-        }
-        let mut operands = [Operand::NONE; 8];
-        for (operand, at) in operands.iter_mut().zip(&inst.args) {
-            self.write_warp(*at);
-            *operand = self.regs.operand(*at, 0);
-        }
-        let n = inst.args.len().min(8);
-        self.regs.kernel(selected, dst.at, &operands[..n], self.base, 1);
-        self.columns[dst.at.place as usize] = Column::UNIFORM;
+        };
+        self.columns[dst.at.place as usize] = made;
         true
     }
 
@@ -171,17 +177,16 @@ impl Machine<'_, '_> {
 
     /// Hands a value over to a block's parameter.
     pub(crate) fn hand_over(&mut self, c: &Copy) {
-        match self.shape(c.src) {
-            Shape::Uniform if self.is_free(&c.dst) => {
-                self.regs.copy(c.dst, c.src, self.base, 1);
-                self.columns[c.dst.at.place as usize] = Column::UNIFORM;
-                return;
-            }
-            Shape::Affine(a) if self.is_free(&c.dst) => {
-                self.columns[c.dst.at.place as usize] = Column::affine(a);
-                return;
-            }
-            _ => {}
+        let column = *self.column(c.src);
+        if column.shape != Shape::Varying && self.is_free(&c.dst) {
+            self.columns[c.dst.at.place as usize] = match column.shape {
+                Shape::Uniform => {
+                    self.regs.copy(c.dst, c.src, self.base, 1);
+                    Column::UNIFORM
+                }
+                _ => Column { written: Written::Nothing, ..column },
+            };
+            return;
         }
         self.write_out(c.src);
         let dst = self.open(c.dst);

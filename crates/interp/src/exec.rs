@@ -101,6 +101,8 @@ pub(crate) struct Machine<'a, 'l> {
     parked: Option<Vec<u64>>,
     /// Lanes that run the instruction.
     masks: [u32; BATCH],
+    /// Number of warps that run it.
+    running: u64,
     /// Lanes have exited since `segments` was made.
     exited: bool,
     groups: Vec<Group>,
@@ -147,6 +149,7 @@ pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
         warps: 0,
         parked: None,
         masks: [0; BATCH],
+        running: 0,
         exited: true,
         groups,
         loaded: [0; BATCH],
@@ -210,9 +213,11 @@ impl Machine<'_, '_> {
                     self.splat(at, &value[..size]);
                 }
                 Ahead::Pure(selected, args) => {
-                    let operands: smallvec::SmallVec<[Operand; 8]> =
-                        args.iter().map(|a| self.regs.operand(*a, 0)).collect();
-                    self.regs.kernel(selected, at, &operands, 0, 1);
+                    let mut operands = [Operand::NONE; 8];
+                    for (operand, at) in operands.iter_mut().zip(args) {
+                        *operand = self.regs.operand(*at, 0);
+                    }
+                    self.regs.kernel(selected, at, operands, 0, 1);
                 }
             }
         }
@@ -231,7 +236,7 @@ impl Machine<'_, '_> {
             columns.resize(places, Column::VARYING);
             columns[SAME as usize] = Column::UNIFORM;
             let mut lane = |offset: u32, base: u32, strides: [i64; 3]| {
-                columns[lane_place(offset) as usize] = Column::affine(Affine { base: base.into(), strides });
+                columns[lane_place(offset) as usize] = Column::of(Affine { base: base.into(), strides });
             };
             let along = |axis: usize| {
                 let mut strides = [0; 3];
@@ -281,7 +286,7 @@ impl Machine<'_, '_> {
     }
 
     /// Gives batches their turns.
-    fn run(&mut self, budget: u64) -> Result<Outcome, Stop> {
+    fn run(&mut self, budget: u64) -> Result<Outcome, Box<Stop>> {
         let all = self.cta.warps().len();
         let mut looked = 0;
         loop {
@@ -322,7 +327,7 @@ impl Machine<'_, '_> {
     }
 
     /// Runs a batch until none of its lanes can go on, or others should have their turn.
-    fn turn(&mut self, budget: u64, looked: &mut u64) -> Result<TurnEnd, Stop> {
+    fn turn(&mut self, budget: u64, looked: &mut u64) -> Result<TurnEnd, Box<Stop>> {
         let batch = self.base / BATCH;
         self.columns = std::mem::take(&mut self.cta.scratch.shapes[batch]);
         let end = self.run_batch(budget, looked);
@@ -330,7 +335,7 @@ impl Machine<'_, '_> {
         end
     }
 
-    fn run_batch(&mut self, budget: u64, looked: &mut u64) -> Result<TurnEnd, Stop> {
+    fn run_batch(&mut self, budget: u64, looked: &mut u64) -> Result<TurnEnd, Box<Stop>> {
         self.groups.clear();
         self.loaded = [0; BATCH];
         self.refill();
@@ -349,25 +354,43 @@ impl Machine<'_, '_> {
             }) else {
                 break TurnEnd::Waits;
             };
-            let group = self.groups.swap_remove(next);
-            let back = self.run_group(&group)?;
-            if let Some(to) = back.filter(|_| self.groups.len() > 1) {
-                spins += 1;
-                if spins > SPINS {
-                    (floor, spins) = (to + 1, 0);
+            let mut group = self.groups.swap_remove(next);
+            self.set_masks(&group.masks);
+            self.find_needed();
+            let end = loop {
+                let went = self.run_block(&mut group)?;
+                let alone = went.together && self.groups.is_empty();
+                if went.together && !alone {
+                    self.join(group.block, &group.masks);
                 }
-            }
-            if self.spent - *looked >= LOOK {
-                if let Err(kind) = self.launch.limits.spend(self.spent - *looked) {
-                    break TurnEnd::Stopped(kind);
+                if let Some(to) = went.back.filter(|_| self.groups.len() > 1) {
+                    spins += 1;
+                    if spins > SPINS {
+                        (floor, spins) = (to + 1, 0);
+                    }
                 }
-                *looked = self.spent;
-            }
-            if self.spent >= budget && back.is_some() {
-                break TurnEnd::Budget;
-            }
-            if self.spent - began >= TURN && back.is_some() {
-                break TurnEnd::Turn;
+                let mut end = None;
+                if self.spent - *looked >= LOOK {
+                    end = self.launch.limits.spend(self.spent - *looked).err().map(TurnEnd::Stopped);
+                    *looked = self.spent;
+                }
+                if went.back.is_some() && end.is_none() {
+                    if self.spent >= budget {
+                        end = Some(TurnEnd::Budget);
+                    } else if self.spent - began >= TURN {
+                        end = Some(TurnEnd::Turn);
+                    }
+                }
+                if alone && end.is_none() {
+                    continue;
+                }
+                if alone {
+                    self.join(group.block, &group.masks);
+                }
+                break end;
+            };
+            if let Some(end) = end {
+                break end;
             }
         };
         for g in std::mem::take(&mut self.groups) {
@@ -380,22 +403,25 @@ impl Machine<'_, '_> {
 
     /// Puts lanes that have become ready into groups.
     fn refill(&mut self) {
-        for w in 0..self.warps {
-            let mut open = self.cta.warps()[self.base + w].ready & !self.loaded[w];
-            self.loaded[w] |= open;
-            let first = (self.base + w) * CHUNK;
-            while open != 0 {
-                let block = self.cta.pc[first + open.trailing_zeros() as usize];
-                let mut same = 0;
-                for (l, pc) in self.cta.pc[first..first + CHUNK].iter().enumerate() {
-                    same |= u32::from(*pc == block) << l;
+        let mut open = [0; BATCH];
+        for ((open, loaded), warp) in
+            open.iter_mut().zip(&mut self.loaded).zip(&self.cta.warps()[self.base..])
+        {
+            *open = warp.ready & !*loaded;
+            *loaded |= *open;
+        }
+        while let Some(w) = open.iter().position(|m| *m != 0) {
+            let block = self.cta.pc[(self.base + w) * CHUNK + open[w].trailing_zeros() as usize];
+            let mut masks = [0; BATCH];
+            for w in w..self.warps {
+                let mut there = 0;
+                for (l, pc) in self.cta.pc[(self.base + w) * CHUNK..][..CHUNK].iter().enumerate() {
+                    there |= u32::from(*pc == block) << l;
                 }
-                same &= open;
-                open &= !same;
-                let mut masks = [0; BATCH];
-                masks[w] = same;
-                self.join(block, &masks);
+                masks[w] = open[w] & there;
+                open[w] &= !there;
             }
+            self.join(block, &masks);
         }
         self.find_parked();
     }
@@ -463,8 +489,10 @@ impl Machine<'_, '_> {
         self.exited = false;
         self.masks = *masks;
         self.segments.clear();
+        self.running = 0;
         for (w, mask) in masks.iter().enumerate().filter(|(_, m)| **m != 0) {
             let warp = self.base + w;
+            self.running += 1;
             let full = *mask == self.cta.warps()[warp].live;
             match self.segments.last_mut() {
                 Some(s) if s.end == warp && s.full == full => s.end += 1,
@@ -473,23 +501,23 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Runs a block for a group. Answers the position gone back to, if it went back.
-    fn run_group(&mut self, group: &Group) -> Result<Option<u32>, Stop> {
+    /// Runs the block of a group whose masks are set.
+    fn run_block(&mut self, group: &mut Group) -> Result<Went, Box<Stop>> {
         let code = self.code;
         let block = &code.blocks[group.block as usize];
-        self.set_masks(&group.masks);
-        self.find_needed();
-        let warps: usize = self.segments.iter().map(Segment::warps).sum();
-        self.spent += (block.insts.len() as u64 + 1) * warps as u64;
+        self.spent += (block.insts.len() as u64 + 1) * self.running;
         for inst in &block.insts {
-            self.inst(inst)?;
+            match (&inst.kind, inst.dst) {
+                (Kind::Pure(selected), Some(dst)) => self.pure(inst, selected, dst),
+                _ => self.inst(inst)?,
+            }
         }
         self.terminate(group, &block.term, block.term_line)
     }
 
-    fn inst(&mut self, inst: &Inst) -> Result<(), Stop> {
+    /// Runs an instruction that is more than a pure op.
+    fn inst(&mut self, inst: &Inst) -> Result<(), Box<Stop>> {
         match (&inst.kind, inst.dst) {
-            (Kind::Pure(selected), Some(dst)) => self.pure(inst, selected, dst),
             (Kind::Load { mem, size, wide }, Some(dst)) => self.load(inst, dst, *mem, *size, *wide)?,
             (Kind::Store { mem, size, wide }, _) => self.store(inst, *mem, *size, *wide)?,
             (Kind::Atomic { op, mem, elem, wide }, Some(dst)) => {
@@ -554,18 +582,24 @@ impl Machine<'_, '_> {
         });
     }
 
-    /// Hands block arguments over for the lanes in `masks` and lets them go on at the edge's target.
+    /// Hands block arguments over for some lanes of the group and lets them go on at the edge's target.
     fn follow(&mut self, edge: &Edge, masks: &[u32; BATCH]) {
-        self.pass(edge, masks);
+        if !edge.copies.is_empty() {
+            self.set_masks(masks);
+            self.pass(edge);
+        }
         self.join(edge.block, masks);
     }
 
-    /// Hands block arguments over for the lanes in `masks`.
-    fn pass(&mut self, edge: &Edge, masks: &[u32; BATCH]) {
-        if edge.copies.is_empty() {
-            return;
-        }
-        self.set_masks(masks);
+    /// The whole group goes on at the edge's target.
+    fn follow_together(&mut self, group: &mut Group, edge: &Edge) -> Went {
+        self.pass(edge);
+        group.block = edge.block;
+        Went { together: true, back: self.back(edge) }
+    }
+
+    /// Hands block arguments over.
+    fn pass(&mut self, edge: &Edge) {
         for c in &edge.copies {
             self.hand_over(c);
         }
@@ -575,18 +609,14 @@ impl Machine<'_, '_> {
         edge.back.then(|| self.code.blocks[edge.block as usize].position)
     }
 
-    fn terminate(&mut self, group: &Group, term: &Terminator, line: u32) -> Result<Option<u32>, Stop> {
+    fn terminate(&mut self, group: &mut Group, term: &Terminator, line: u32) -> Result<Went, Box<Stop>> {
         let masks = &group.masks;
+        let apart = |back| Ok(Went { together: false, back });
         match term {
-            Terminator::Jump(edge) => {
-                self.follow(edge, masks);
-                Ok(self.back(edge))
-            }
+            Terminator::Jump(edge) => Ok(self.follow_together(group, edge)),
             Terminator::Branch(cond, yes, no) => {
                 if let Some(bit) = self.uniform(*cond) {
-                    let edge = if bit & 1 != 0 { yes } else { no };
-                    self.follow(edge, masks);
-                    return Ok(self.back(edge));
+                    return Ok(self.follow_together(group, if bit & 1 != 0 { yes } else { no }));
                 }
                 self.write_out(*cond);
                 let (mut taken, mut fell) = ([0; BATCH], [0; BATCH]);
@@ -600,21 +630,21 @@ impl Machine<'_, '_> {
                         any_fell |= fell[w];
                     }
                 }
-                if any_taken != 0 && any_fell != 0 {
-                    self.split();
+                if any_taken == 0 || any_fell == 0 {
+                    return Ok(self.follow_together(group, if any_taken != 0 { yes } else { no }));
                 }
-                let mut back = None;
-                if any_taken != 0 {
-                    self.follow(yes, &taken);
-                    back = self.back(yes);
-                }
-                if any_fell != 0 {
-                    self.follow(no, &fell);
-                    back = back.or(self.back(no));
-                }
-                Ok(back)
+                self.split();
+                self.follow(yes, &taken);
+                self.follow(no, &fell);
+                apart(self.back(yes).or(self.back(no)))
             }
-            Terminator::Switch(value, edges) => Ok(self.switch(*value, edges, masks)),
+            Terminator::Switch(value, edges) => {
+                if let Some(to) = self.uniform(*value) {
+                    let edge = &edges[to.min(edges.len() as u64 - 1) as usize];
+                    return Ok(self.follow_together(group, edge));
+                }
+                apart(self.switch(*value, edges, masks))
+            }
             Terminator::Exit => {
                 for (w, mask) in masks.iter().enumerate().filter(|(_, m)| **m != 0) {
                     self.loaded[w] &= !mask;
@@ -622,7 +652,7 @@ impl Machine<'_, '_> {
                 }
                 self.exited = true;
                 self.refill();
-                Ok(None)
+                apart(None)
             }
             Terminator::Trap(kind) => {
                 let kind = match kind {
@@ -633,15 +663,15 @@ impl Machine<'_, '_> {
                         KernelFaultKind::Unsupported(what.cloned().unwrap_or_default())
                     }
                 };
-                Err(Stop { kind, line, lane: self.lowest(masks) })
+                Err(Box::new(Stop { kind, line, lane: self.lowest(masks) }))
             }
             Terminator::Barrier { kind, id, count, next } => {
                 self.barrier(group, *kind, *id, *count, next, line)?;
-                Ok(self.back(next))
+                apart(self.back(next))
             }
             Terminator::WarpSync { mask, next } => {
                 self.warp_sync(group, *mask, next);
-                Ok(self.back(next))
+                apart(self.back(next))
             }
         }
     }
@@ -660,11 +690,6 @@ impl Machine<'_, '_> {
 
     fn switch(&mut self, value: Arg, edges: &[Edge], masks: &[u32; BATCH]) -> Option<u32> {
         let last = edges.len() as u32 - 1;
-        if let Some(to) = self.uniform(value) {
-            let edge = &edges[to.min(last.into()) as usize];
-            self.follow(edge, masks);
-            return self.back(edge);
-        }
         self.write_out(value);
         self.split();
         let mut to = [[0u32; CHUNK]; BATCH];
@@ -697,7 +722,7 @@ impl Machine<'_, '_> {
         count: Option<Arg>,
         next: &Edge,
         line: u32,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Box<Stop>> {
         self.write_out(id);
         if let Some(count) = count {
             self.write_out(count);
@@ -721,10 +746,11 @@ impl Machine<'_, '_> {
                 self.loaded[w] &= !same;
                 let arrived =
                     self.cta.arrive(warp, same, kind, id, count, Block(group.block), Block(next.block));
-                arrived.map_err(|kind| Stop { kind, line, lane: Some((warp * CHUNK + l) as u32) })?;
+                arrived
+                    .map_err(|kind| Box::new(Stop { kind, line, lane: Some((warp * CHUNK + l) as u32) }))?;
             }
         }
-        self.pass(next, &group.masks);
+        self.pass(next);
         self.refill();
         Ok(())
     }
@@ -747,9 +773,17 @@ impl Machine<'_, '_> {
                 self.cta.warp_sync(warp, same, mask, Block(group.block), Block(next.block));
             }
         }
-        self.pass(next, &group.masks);
+        self.pass(next);
         self.refill();
     }
+}
+
+/// Where a group has gone.
+struct Went {
+    /// All its lanes are at one block now, which is the group's.
+    together: bool,
+    /// The position gone back to, if it went back.
+    back: Option<u32>,
 }
 
 /// Why a batch's turn is over.

@@ -147,19 +147,17 @@ impl Regs {
 
     /// Runs a kernel for `warps` warps from `first` on. Operands with a step begin at warp 0, others are the same for all.
     #[inline(always)]
-    pub(crate) fn kernel(
+    pub(crate) fn kernel<const N: usize>(
         &self,
         selected: &crate::kernels::Selected,
         dst: Arg,
-        args: &[Operand],
+        mut operands: [Operand; N],
         first: usize,
         warps: usize,
     ) {
         let shift = selected.log_chunks;
-        let mut operands = [Operand::NONE; 8];
-        for (o, a) in operands.iter_mut().zip(args) {
-            // SAFETY: inside the buffer, by the promise of the type.
-            *o = Operand { at: unsafe { a.at.add(a.step * first) }, step: a.step >> shift };
+        for o in &mut operands {
+            *o = Operand { at: o.at.wrapping_add(o.step * first), step: o.step >> shift };
         }
         let step =
             Step { n: warps << shift, dst: self.ptr(dst, first), args: operands.as_ptr(), imm: selected.imm };

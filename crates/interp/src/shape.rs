@@ -12,17 +12,22 @@ pub(crate) enum Shape {
     Varying,
     /// The same everywhere: the batch's first warp is written out.
     Uniform,
-    /// Evenly spaced along each axis, or the same everywhere if all strides are 0; an integer or a bit.
-    Affine(Affine),
+    /// The same everywhere, an integer or a bit that is the base.
+    Known,
+    /// Evenly spaced along each axis, and not the same everywhere.
+    Affine,
 }
 
-/// The shape of a place, and how much of its column is written out.
+/// What is known of a place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     pub(crate) shape: Shape,
     pub(crate) written: Written,
+    /// Where the shape says so.
+    pub(crate) affine: Affine,
 }
 
+/// How much of a column is written out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Written {
     Nothing,
@@ -33,11 +38,21 @@ pub(crate) enum Written {
 }
 
 impl Column {
-    pub(crate) const VARYING: Column = Column { shape: Shape::Varying, written: Written::All };
-    pub(crate) const UNIFORM: Column = Column { shape: Shape::Uniform, written: Written::Warp };
+    pub(crate) const VARYING: Column =
+        Column { shape: Shape::Varying, written: Written::All, affine: Affine::uniform(0) };
+    pub(crate) const UNIFORM: Column =
+        Column { shape: Shape::Uniform, written: Written::Warp, affine: Affine::uniform(0) };
 
-    pub(crate) fn affine(affine: Affine) -> Column {
-        Column { shape: Shape::Affine(affine), written: Written::Nothing }
+    /// Not written out.
+    #[inline(always)]
+    pub(crate) fn of(affine: Affine) -> Column {
+        let shape = if affine.is_uniform() { Shape::Known } else { Shape::Affine };
+        Column { shape, written: Written::Nothing, affine }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_uniform(&self) -> bool {
+        matches!(self.shape, Shape::Uniform | Shape::Known)
     }
 }
 
@@ -92,12 +107,37 @@ impl AffineOp {
         fits.then_some(AffineOp { rule, wide: from.elem == Elem::I64 })
     }
 
+    /// The result for arguments that are the same everywhere.
+    #[inline(always)]
+    pub(crate) fn eval_uniform(self, a: u64, b: u64) -> u64 {
+        let signed = |v: u64| if self.wide { v as i64 } else { i64::from(v as i32) };
+        let made = match self.rule {
+            Rule::Add => a.wrapping_add(b),
+            Rule::Sub => a.wrapping_sub(b),
+            Rule::Mul => a.wrapping_mul(b),
+            Rule::Shl => a.checked_shl(u32::try_from(b).unwrap_or(u32::MAX)).unwrap_or(0),
+            Rule::Zext => return a,
+            Rule::Sext => return i64::from(a as i32) as u64,
+            Rule::Trunc => return u64::from(a as u32),
+            Rule::Cmp(c) => {
+                return u64::from(match c {
+                    IntCmp::Eq => a == b,
+                    IntCmp::Ne => a != b,
+                    IntCmp::LtU => a < b,
+                    IntCmp::LeU => a <= b,
+                    IntCmp::LtS => signed(a) < signed(b),
+                    IntCmp::LeS => signed(a) <= signed(b),
+                });
+            }
+        };
+        if self.wide { made } else { u64::from(made as u32) }
+    }
+
     /// The result; none where it is not evenly spaced, or too hard to tell.
-    #[inline]
-    pub(crate) fn eval(self, a: Affine, b: Affine, extents: Extents) -> Option<Affine> {
+    pub(crate) fn eval(self, a: &Affine, b: &Affine, extents: Extents) -> Option<Affine> {
         let wide = self.wide;
         let zip = |f: fn(i64, i64) -> i64| std::array::from_fn(|i| f(a.strides[i], b.strides[i]));
-        let times = |a: Affine, factor: u64| {
+        let times = |a: &Affine, factor: u64| {
             let strides = a.strides.map(|s| s.wrapping_mul(factor as i64));
             Affine::new(a.base.wrapping_mul(factor), strides, wide)
         };
@@ -111,7 +151,7 @@ impl AffineOp {
             Rule::Trunc => Affine::new(a.base, a.strides, false),
             Rule::Zext => {
                 a.range(extents, false, wide)?;
-                a
+                *a
             }
             Rule::Sext => {
                 a.range(extents, true, wide)?;
@@ -131,7 +171,7 @@ impl Affine {
         Affine { base: u64::from(base as u32), strides: strides.map(|s| i64::from(s as i32)) }
     }
 
-    pub(crate) fn uniform(base: u64) -> Affine {
+    pub(crate) const fn uniform(base: u64) -> Affine {
         Affine { base, strides: [0; 3] }
     }
 
@@ -199,18 +239,7 @@ pub(crate) struct Rows {
 }
 
 /// A comparison that comes out the same in all lanes: where the ranges of both sides do not meet.
-fn compare(c: IntCmp, a: Affine, b: Affine, extents: Extents, wide: bool) -> Option<bool> {
-    if a.is_uniform() && b.is_uniform() {
-        let signed = |v: u64| if wide { v as i64 } else { i64::from(v as i32) };
-        return Some(match c {
-            IntCmp::Eq => a.base == b.base,
-            IntCmp::Ne => a.base != b.base,
-            IntCmp::LtU => a.base < b.base,
-            IntCmp::LeU => a.base <= b.base,
-            IntCmp::LtS => signed(a.base) < signed(b.base),
-            IntCmp::LeS => signed(a.base) <= signed(b.base),
-        });
-    }
+fn compare(c: IntCmp, a: &Affine, b: &Affine, extents: Extents, wide: bool) -> Option<bool> {
     let signed = matches!(c, IntCmp::LtS | IntCmp::LeS);
     let (a, b) = (a.range(extents, signed, wide)?, b.range(extents, signed, wide)?);
     let apart = a.1 < b.0 || b.1 < a.0;
@@ -255,7 +284,13 @@ mod tests {
                     let a = Affine::new(base, s, rule.wide);
                     for (other, t) in edges.clone().zip(strides.iter().cycle()) {
                         let b = Affine::new(other, *t, rule.wide);
-                        let Some(r) = rule.eval(a, b, EXTENTS) else { continue };
+                        let r = match rule.eval(&a, &b, EXTENTS) {
+                            _ if a.is_uniform() && b.is_uniform() => {
+                                Affine::uniform(rule.eval_uniform(a.base, b.base))
+                            }
+                            Some(r) => r,
+                            None => continue,
+                        };
                         let got = values(r, to == 64);
                         match op {
                             Op::Cmp(_) => decided += 1,

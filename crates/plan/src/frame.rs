@@ -27,6 +27,9 @@ pub struct Frame {
 /// Slots are multiples of this, so that a column of one byte per lane is 64-byte aligned with 32 lanes.
 const ALIGN: u32 = 2;
 
+/// A value that is needed over more blocks than this does not take the slot of a parameter.
+const MOST_BLOCKS: u32 = 16;
+
 /// Gives out slots, each for values of one size only.
 #[derive(Default)]
 struct Pool {
@@ -152,11 +155,13 @@ impl Layout<'_> {
         last
     }
 
-    /// Finds values that can be computed right where the parameter lives that they are handed to: those of one block, made when the
-    /// parameter's old value is no longer needed. Saves a copy per turn of a loop. Answers (value, parameter).
+    /// Finds values that can be computed right where the parameter lives that they are handed to: those made when the
+    /// parameter's old value is no longer needed, and never needed together with a later one. Saves a copy per turn of a loop. Answers (value, parameter).
     fn in_place(&mut self) -> Vec<(Value, Value)> {
         let mut found: Vec<(Value, Value)> = vec![];
         let mut joined: FxHashSet<Value> = FxHashSet::default();
+        // What has been found for a parameter, and the blocks it is made in.
+        let mut in_slot: FxHashMap<Value, Vec<(Value, Block)>> = FxHashMap::default();
         let mut copies: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
         for (v, o) in self.original.iter().enumerate().filter(|(v, o)| *v != o.index()) {
             copies.entry(*o).or_default().push(Value(v as u32));
@@ -183,7 +188,12 @@ impl Layout<'_> {
                         && !self.live.is_live_out(*b, *p)
                         && copies.get(p).into_iter().flatten().all(|c| !self.live.is_live_out(*b, *c));
                     if over
-                        && self.range[a.index()].is_none()
+                        && self.are_apart(*b, a, *p)
+                        && in_slot.get(p).into_iter().flatten().all(|(other, home)| {
+                            self.are_apart(*b, a, *other)
+                                && !self.is_alive(*home, a)
+                                && !self.is_alive(*b, *other)
+                        })
                         && !self.remat[a.index()]
                         && self.size(a) == self.size(*p)
                         && !taken.contains(p)
@@ -192,14 +202,36 @@ impl Layout<'_> {
                         taken.push(*p);
                         found.push((a, *p));
                         let here = self.position[b.index()];
+                        let (from, to) = self.range[a.index()].unwrap_or((here, here));
                         if let Some(r) = &mut self.range[p.index()] {
-                            *r = (r.0.min(here), r.1.max(here));
+                            *r = (r.0.min(here).min(from), r.1.max(here).max(to));
                         }
+                        in_slot.entry(*p).or_default().push((a, *b));
                     }
                 }
             }
         }
+        for (a, _) in &found {
+            self.range[a.index()] = None;
+        }
         found
+    }
+
+    /// Whether two values, the first defined in a block where the second ends, are never needed at the same time. Says no where that
+    /// would take long to find out.
+    fn are_apart(&self, b: Block, first: Value, second: Value) -> bool {
+        let Some((from, to)) = self.range[first.index()] else { return true };
+        if to - from > MOST_BLOCKS {
+            return false;
+        }
+        let others = self.order[from as usize..=to as usize].iter().filter(|other| **other != b);
+        others.into_iter().all(|other| !(self.is_alive(*other, first) && self.is_alive(*other, second)))
+    }
+
+    /// Whether a value is needed at the start or the end of a block.
+    fn is_alive(&self, b: Block, v: Value) -> bool {
+        let lists = [&self.live.live_in[b.index()], &self.live.live_out[b.index()]];
+        lists.into_iter().flatten().any(|of| self.original[of.index()] == v)
     }
 
     /// Slots of values that live from block to block, by linear scan.
