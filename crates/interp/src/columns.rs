@@ -29,7 +29,8 @@ impl Machine<'_, '_> {
         match column.shape {
             Shape::Varying => None,
             Shape::Uniform => Some(Affine::uniform(self.regs.integer(at, self.base))),
-            Shape::Known | Shape::Affine => Some(column.affine),
+            Shape::Known => Some(Affine::uniform(column.affine.base)),
+            Shape::Affine => Some(column.affine),
         }
     }
 
@@ -75,8 +76,9 @@ impl Machine<'_, '_> {
         let column = &mut self.columns[at.place as usize];
         if column.written == Written::Nothing {
             column.written = Written::Warp;
-            let value = column.affine.base;
-            self.regs.splat(at, self.base, value);
+            // Little-endian, so that what is narrower comes first.
+            let value = column.affine.base.to_le();
+            self.regs.splat(at, self.base, &value);
         }
     }
 
@@ -93,7 +95,14 @@ impl Machine<'_, '_> {
     /// Says that a result has been written lane by lane.
     #[inline(always)]
     pub(crate) fn wrote(&mut self, dst: Dst) {
-        self.columns[dst.at.place as usize] = Column::VARYING;
+        let column = &mut self.columns[dst.at.place as usize];
+        (column.shape, column.written) = (Shape::Varying, Written::All);
+    }
+
+    #[inline(always)]
+    fn wrote_uniform(&mut self, dst: Dst) {
+        let column = &mut self.columns[dst.at.place as usize];
+        (column.shape, column.written) = (Shape::Uniform, Written::Warp);
     }
 
     /// Runs a pure op.
@@ -130,7 +139,7 @@ impl Machine<'_, '_> {
         }
         if uniform {
             self.regs.kernel(selected, dst.at, operands, self.base, 1);
-            self.columns[dst.at.place as usize] = Column::UNIFORM;
+            self.wrote_uniform(dst);
             return;
         }
         if !free {
@@ -155,37 +164,44 @@ impl Machine<'_, '_> {
         let Some(op) = inst.affine else { return false };
         let a = inst.args[0];
         let b = inst.args.get(1).copied().unwrap_or(a);
-        let made = match (self.uniform(a), self.uniform(b)) {
-            (Some(a), Some(b)) => Column::of(Affine::uniform(op.eval_uniform(a, b))),
-            _ => {
-                let (Some(a), Some(b)) = (self.affine(a), self.affine(b)) else { return false };
-                match op.eval(&a, &b, self.extents) {
-                    Some(made) => Column::of(made),
-                    None => return false,
-                }
-            }
-        };
-        self.columns[dst.at.place as usize] = made;
+        if let (Some(a), Some(b)) = (self.uniform(a), self.uniform(b)) {
+            self.set_known(dst, op.eval_uniform(a, b));
+            return true;
+        }
+        let (Some(a), Some(b)) = (self.affine(a), self.affine(b)) else { return false };
+        let Some(made) = op.eval(&a, &b, self.extents) else { return false };
+        self.columns[dst.at.place as usize] = Column::of(made);
         true
+    }
+
+    /// Gives a free place the same integer in all lanes.
+    #[inline(always)]
+    fn set_known(&mut self, dst: Dst, value: u64) {
+        // Field by field: what is built first and copied then waits for itself in the CPU's store buffer.
+        let column = &mut self.columns[dst.at.place as usize];
+        column.shape = Shape::Known;
+        column.written = Written::Nothing;
+        column.affine.base = value;
     }
 
     /// Gives a free place the same value in all lanes.
     pub(crate) fn set_uniform<T: std::marker::Copy>(&mut self, dst: Dst, value: T) {
-        self.regs.write(Dst { free: true, ..dst }, self.base, u32::MAX, false, &[value; CHUNK]);
-        self.columns[dst.at.place as usize] = Column::UNIFORM;
+        self.regs.splat(dst.at, self.base, &value);
+        self.wrote_uniform(dst);
     }
 
     /// Hands a value over to a block's parameter.
     pub(crate) fn hand_over(&mut self, c: &Copy) {
-        let column = *self.column(c.src);
-        if column.shape != Shape::Varying && self.is_free(&c.dst) {
-            self.columns[c.dst.at.place as usize] = match column.shape {
-                Shape::Uniform => {
+        let Column { shape, affine, .. } = *self.column(c.src);
+        if shape != Shape::Varying && self.is_free(&c.dst) {
+            match shape {
+                Shape::Known => self.set_known(c.dst, affine.base),
+                Shape::Affine => self.columns[c.dst.at.place as usize] = Column::of(affine),
+                Shape::Uniform | Shape::Varying => {
                     self.regs.copy(c.dst, c.src, self.base, 1);
-                    Column::UNIFORM
+                    self.wrote_uniform(c.dst);
                 }
-                _ => Column { written: Written::Nothing, ..column },
-            };
+            }
             return;
         }
         self.write_out(c.src);

@@ -19,7 +19,7 @@ use hostwarp_ir::{BarrierKind, Block, Special, TrapKind};
 use std::time::Duration;
 
 /// Warps that run together at most: enough to make calls cheap, few enough for their registers to stay in the cache.
-pub(crate) const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 64;
 /// Back-edges a group may take while others of its batch could go on.
 const SPINS: u32 = 256;
 /// Instructions (counted once per warp) a batch runs before the next one gets its turn.

@@ -92,9 +92,9 @@ impl Limits {
 }
 
 /// CTAs run as one up to this many lanes...
-const LANES_AS_ONE: u32 = 1024;
-/// ...and up to this many bytes of registers.
-const REGISTERS_AS_ONE: u32 = 256 << 10;
+const LANES_AS_ONE: u32 = 2048;
+/// ...and up to this many bytes of values that are needed at the same time.
+const REGISTERS_AS_ONE: u32 = 32 << 10;
 
 /// A launch: shared by all threads that run its CTAs.
 #[derive(Debug)]
@@ -180,7 +180,7 @@ impl<'a> Launch<'a> {
         if !threads.is_multiple_of(WARP) || self.block[2] != 1 || self.shared_bytes() != 0 || code.barriers {
             return 1;
         }
-        let registers = threads.saturating_mul(self.program.plan.frame.bytes.max(1));
+        let registers = threads.saturating_mul(4 * self.program.plan.pressure.max(1));
         (LANES_AS_ONE / threads).min(REGISTERS_AS_ONE / registers).clamp(1, self.grid[0])
     }
 

@@ -177,16 +177,13 @@ impl Regs {
         }
     }
 
-    /// Gives all lanes of a warp an integer of up to 64 bits.
+    /// Gives all lanes of a warp what the first bytes of a value are, at least as many as a lane has.
     #[inline(always)]
-    pub(crate) fn splat(&self, at: Arg, warp: usize, value: u64) {
-        let dst = Dst { at, free: true };
-        match at.bytes {
-            1 => self.write(dst, warp, u32::MAX, false, &[value as u8; CHUNK]),
-            2 => self.write(dst, warp, u32::MAX, false, &[value as u16; CHUNK]),
-            4 => self.write(dst, warp, u32::MAX, false, &[value as u32; CHUNK]),
-            _ => self.write(dst, warp, u32::MAX, false, &[value; CHUNK]),
-        }
+    pub(crate) fn splat<T: Copy>(&self, at: Arg, warp: usize, value: &T) {
+        let (to, from, bytes) = (self.ptr(at, warp), (&raw const *value).cast(), at.bytes.into());
+        debug_assert!(size_of::<T>() >= bytes);
+        // SAFETY: the column is valid and aligned by the promise of the type, and the value is as large and as aligned as its lanes.
+        unsafe { self.tools.rows(to, from, 0, 1, CHUNK, bytes, true) }
     }
 
     /// Copies a column's lanes of the first warp to all others of a batch.
