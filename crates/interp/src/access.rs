@@ -83,6 +83,18 @@ impl Machine<'_, '_> {
         }
     }
 
+    /// The number that the first lane of a warp has in its CTA.
+    fn lane_of(&self, warp: usize) -> usize {
+        self.cta.cta_of(warp).1 * CHUNK
+    }
+
+    /// The memory of a lane's CTA, and the lane's number in it.
+    fn memory_of_lane(&mut self, lane: usize) -> (&mut memory::CtaMemory, usize) {
+        let warp = lane / CHUNK;
+        let in_cta = self.lane_of(warp) + lane % CHUNK;
+        (self.cta.memory_of_mut(warp), in_cta)
+    }
+
     fn addresses(&self, inst: &Inst, wide: bool, warp: usize) -> [u64; CHUNK] {
         if wide {
             self.regs.read(inst.args[0], warp)
@@ -151,7 +163,7 @@ impl Machine<'_, '_> {
                         lanes,
                     )
                 };
-                if self.read_run(mem, addr, out.as_flattened_mut(), size as u64) {
+                if self.read_run(mem, segment.first, addr, out.as_flattened_mut(), size as u64) {
                     continue;
                 }
             }
@@ -171,11 +183,11 @@ impl Machine<'_, '_> {
     }
 
     /// Reads consecutive values if all of them are there.
-    fn read_run<T: Scalar>(&self, mem: Mem, addr: u64, out: &mut [T], align: u64) -> bool {
+    fn read_run<T: Scalar>(&self, mem: Mem, warp: usize, addr: u64, out: &mut [T], align: u64) -> bool {
         if addr & (align - 1) != 0 {
             return false;
         }
-        let memory = &self.cta.memory;
+        let memory = self.cta.memory_of(warp);
         let (space, addr) = match mem.space {
             ir::Space::Generic => map::decode(addr),
             space => (space_of(space), addr),
@@ -214,13 +226,13 @@ impl Machine<'_, '_> {
         values: &mut [[T; N]; CHUNK],
     ) -> Result<(), Box<Stop>> {
         let size = size_of::<[T; N]>() as u64;
-        let memory = &self.cta.memory;
+        let (memory, first_lane) = (self.cta.memory_of(warp), self.lane_of(warp));
         let device = self.launch.device;
         if let Some((first, count)) = neighbours(lanes).filter(|n| n.1 > 1) {
             let base = addrs[first];
             let follows = |l: usize| addrs[l] == base.wrapping_add((l - first) as u64 * size);
             if (first..first + count).all(follows)
-                && self.read_run(mem, base, values[first..first + count].as_flattened_mut(), size)
+                && self.read_run(mem, warp, base, values[first..first + count].as_flattened_mut(), size)
             {
                 return Ok(());
             }
@@ -228,7 +240,7 @@ impl Machine<'_, '_> {
             if mem.space != ir::Space::Local
                 && (first..first + count).all(|l| addrs[l] == base)
                 && map::decode(base).0 != Space::Local
-                && let Ok(value) = memory.load_vec(device, space_of(mem.space), warp * CHUNK, base)
+                && let Ok(value) = memory.load_vec(device, space_of(mem.space), first_lane, base)
             {
                 values[first..first + count].fill(value);
                 return Ok(());
@@ -251,7 +263,7 @@ impl Machine<'_, '_> {
             ir::Space::Shared => each(values, &|_, addr| memory.shared.load_vec(addr)),
             space => {
                 let space = space_of(space);
-                each(values, &|l, addr| memory.load_vec(device, space, warp * CHUNK + l, addr))
+                each(values, &|l, addr| memory.load_vec(device, space, first_lane + l, addr))
             }
         };
         done.map_err(|(l, kind)| {
@@ -311,7 +323,7 @@ impl Machine<'_, '_> {
         };
         // The address that the stretch begins at, as the instruction has it.
         let base = if mem.space == ir::Space::Generic { space.to_generic(at) } else { at };
-        let Some(host) = self.host(space, at, len * size_of::<T>()) else { return false };
+        let Some(host) = self.host(space, first, at, len * size_of::<T>()) else { return false };
         let keep = !segment.full && !dst.free;
         let to = if keep { Dst { at: Arg { base: Base::Scratch, offset: 0, ..dst.at }, ..dst } } else { dst };
         // SAFETY: all from the least address to the end of what is read at the greatest is there, and all of them are aligned. Global
@@ -358,7 +370,8 @@ impl Machine<'_, '_> {
                 for warp in first..segment.end {
                     let addrs = self.addresses(inst, wide, warp);
                     let values: [[T; N]; CHUNK] = self.regs.read(inst.args[1], warp);
-                    let Some(run) = self.cta.memory.shared.run_mut::<T>(at, len) else { return false };
+                    let memory = self.cta.memory_of_mut(warp);
+                    let Some(run) = memory.shared.run_mut::<T>(at, len) else { return false };
                     for_each_lane(lanes[warp - first], |l| {
                         let to = (addrs[l].wrapping_sub(base) / T::SIZE) as usize;
                         run[to..][..N].copy_from_slice(&values[l]);
@@ -403,7 +416,7 @@ impl Machine<'_, '_> {
                         lanes,
                     )
                 };
-                if self.write_run(mem, addr, values.as_flattened(), size as u64) {
+                if self.write_run(mem, segment.first, addr, values.as_flattened(), size as u64) {
                     continue;
                 }
             }
@@ -421,7 +434,14 @@ impl Machine<'_, '_> {
     }
 
     /// Writes consecutive values if all of them are there.
-    pub(crate) fn write_run<T: Scalar>(&mut self, mem: Mem, addr: u64, values: &[T], align: u64) -> bool {
+    pub(crate) fn write_run<T: Scalar>(
+        &mut self,
+        mem: Mem,
+        warp: usize,
+        addr: u64,
+        values: &[T],
+        align: u64,
+    ) -> bool {
         if addr & (align - 1) != 0 {
             return false;
         }
@@ -437,7 +457,7 @@ impl Machine<'_, '_> {
                 }
                 None => false,
             },
-            Space::Shared => match self.cta.memory.shared.run_mut::<T>(addr, values.len()) {
+            Space::Shared => match self.cta.memory_of_mut(warp).shared.run_mut::<T>(addr, values.len()) {
                 Some(run) => {
                     run.copy_from_slice(values);
                     true
@@ -462,13 +482,14 @@ impl Machine<'_, '_> {
             let base = addrs[first];
             let follows = |l: usize| addrs[l] == base.wrapping_add((l - first) as u64 * size);
             if (first..first + count).all(follows)
-                && self.write_run(mem, base, values[first..first + count].as_flattened(), size)
+                && self.write_run(mem, warp, base, values[first..first + count].as_flattened(), size)
             {
                 return Ok(());
             }
         }
         let device = self.launch.device;
-        let memory = &mut self.cta.memory;
+        let first_lane = self.lane_of(warp);
+        let memory = self.cta.memory_of_mut(warp);
         let mut failed = None;
         let mut open = lanes;
         while open != 0 {
@@ -477,7 +498,7 @@ impl Machine<'_, '_> {
             let done = match mem.space {
                 ir::Space::Global => device.store_vec(addrs[l], values[l]),
                 ir::Space::Shared => memory.shared.store_vec(addrs[l], values[l]),
-                space => memory.store_vec(device, space_of(space), warp * CHUNK + l, addrs[l], values[l]),
+                space => memory.store_vec(device, space_of(space), first_lane + l, addrs[l], values[l]),
             };
             if let Err(kind) = done {
                 failed = Some((l, kind));
@@ -510,13 +531,15 @@ impl Machine<'_, '_> {
             (AtomicOp::FAdd { remote }, Elem::I32) => {
                 self.each::<u32>(inst, dst, mem, wide, |m, space, lane, addr, operand| {
                     let device = m.launch.device;
-                    m.cta.memory.atomic_update(device, space, lane, addr, |old| add_f32(old, operand, remote))
+                    let (memory, lane) = m.memory_of_lane(lane);
+                    memory.atomic_update(device, space, lane, addr, |old| add_f32(old, operand, remote))
                 })
             }
             (AtomicOp::FAdd { remote }, _) => {
                 self.each::<u64>(inst, dst, mem, wide, |m, space, lane, addr, operand| {
                     let device = m.launch.device;
-                    m.cta.memory.atomic_update(device, space, lane, addr, |old| add_f64(old, operand, remote))
+                    let (memory, lane) = m.memory_of_lane(lane);
+                    memory.atomic_update(device, space, lane, addr, |old| add_f64(old, operand, remote))
                 })
             }
             (op, Elem::I32) => self.integer::<u32>(inst, dst, op, mem, wide),
@@ -549,7 +572,9 @@ impl Machine<'_, '_> {
             AtomicOp::Cas | AtomicOp::FAdd { .. } => return Ok(()), // handled by the caller
         };
         self.each::<T>(inst, dst, mem, wide, |m, space, lane, addr, operand| {
-            m.cta.memory.atomic(m.launch.device, space, lane, op, addr, operand)
+            let device = m.launch.device;
+            let (memory, lane) = m.memory_of_lane(lane);
+            memory.atomic(device, space, lane, op, addr, operand)
         })
     }
 
@@ -557,7 +582,9 @@ impl Machine<'_, '_> {
         let value = inst.args[2];
         self.each::<T>(inst, dst, mem, wide, |m, space, lane, addr, compare| {
             let new = m.regs.lane(value, lane / CHUNK, lane % CHUNK);
-            m.cta.memory.atomic_cas(m.launch.device, space, lane, addr, compare, new)
+            let device = m.launch.device;
+            let (memory, lane) = m.memory_of_lane(lane);
+            memory.atomic_cas(device, space, lane, addr, compare, new)
         })
     }
 

@@ -146,8 +146,12 @@ impl Machine<'_, '_> {
             self.write_out(dst.at);
         }
         self.wrote(dst);
+        if free {
+            let all = self.hull();
+            return self.regs.kernel(selected, dst.at, operands, all.first, all.warps());
+        }
         for s in &self.segments {
-            if s.full || free {
+            if s.full {
                 self.regs.kernel(selected, dst.at, operands, s.first, s.warps());
                 continue;
             }
@@ -206,14 +210,18 @@ impl Machine<'_, '_> {
         }
         self.write_out(c.src);
         let dst = self.open(c.dst);
+        self.wrote(dst);
+        if dst.free {
+            let all = self.hull();
+            return self.regs.copy(dst, c.src, all.first, all.warps());
+        }
         for s in &self.segments {
-            if s.full || dst.free {
+            if s.full {
                 self.regs.copy(dst, c.src, s.first, s.warps());
             } else {
                 self.regs.blend(dst, c.src, s.first, self.run_masks(s));
             }
         }
-        self.wrote(dst);
     }
 
     /// Writes out all that an instruction reads.

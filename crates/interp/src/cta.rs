@@ -54,7 +54,7 @@ pub struct Warp {
 /// A barrier's phase.
 #[derive(Clone, Debug, Default)]
 struct Barrier {
-    /// Lanes of each warp that arrived and wait.
+    /// Lanes of each warp of the CTA that arrived and wait.
     waiting: Vec<u32>,
     /// Lanes of each warp that arrived.
     arrived: Vec<u32>,
@@ -122,10 +122,14 @@ pub struct Cta {
     pub index: [u32; 3],
     /// CTAs there is room for.
     room: u32,
+    /// Warps of each.
+    cta_warps: u32,
     /// CTAs there are.
     count: u32,
     /// Shared and local memory, constants and parameters.
     pub memory: CtaMemory,
+    /// Those of the other CTAs.
+    more_memory: Vec<CtaMemory>,
     /// The registers.
     pub frame: FrameBuffer,
     /// The block each lane is at, or goes on at when it no longer waits.
@@ -139,6 +143,13 @@ pub struct Cta {
     sync_mask: Vec<u32>,
     /// Of waiting lanes: the block whose terminator made them wait.
     waits_in: Vec<u32>,
+    /// Of each CTA.
+    meeting: Vec<Meeting>,
+}
+
+/// What threads of one CTA wait for together.
+#[derive(Clone, Debug)]
+struct Meeting {
     barriers: [Barrier; BARRIERS as usize],
     /// Barriers that somebody has arrived at, as bits.
     in_use: u32,
@@ -152,33 +163,36 @@ impl Cta {
         Cta::with_room(launch, 1)
     }
 
-    /// Room for as many CTAs of the launch as the interpreter runs as one: where they have nothing of their own but registers and local
-    /// memory, nobody can tell. They have to be [reset](Cta::reset_some) before they are run.
+    /// Room for as many CTAs of the launch as the interpreter runs as one, which nobody can tell. They have to be [reset](Cta::reset_some) before they are run.
     pub fn for_some(launch: &Launch) -> Cta {
         Cta::with_room(launch, launch.ctas_as_one())
     }
 
     fn with_room(launch: &Launch, room: u32) -> Cta {
         let lanes = (launch.lanes() * room) as usize;
-        let warps = (launch.warps() * room) as usize;
+        let warps = launch.warps() as usize;
+        let memory = || CtaMemory::new(launch.constant.clone(), launch.param.clone());
         let mut frame = FrameBuffer::default();
         frame.reserve(launch.program.plan().frame.bytes as usize * lanes);
         let barrier = Barrier { waiting: vec![0; warps], arrived: vec![0; warps], ..Barrier::default() };
         Cta {
             index: [0; 3],
             room,
+            cta_warps: launch.warps(),
             count: 0,
-            memory: CtaMemory::new(launch.constant.clone(), launch.param.clone()),
+            memory: memory(),
+            more_memory: (1..room).map(|_| memory()).collect(),
             frame,
             pc: vec![0; lanes],
             interpreted: false,
             scratch: crate::exec::Scratch::default(),
-            warps: vec![Warp::default(); warps],
+            warps: vec![Warp::default(); warps * room as usize],
             sync_mask: vec![0; lanes],
             waits_in: vec![0; lanes],
-            barriers: std::array::from_fn(|_| barrier.clone()),
-            in_use: 0,
-            live: 0,
+            meeting: vec![
+                Meeting { barriers: std::array::from_fn(|_| barrier.clone()), in_use: 0, live: 0 };
+                room as usize
+            ],
         }
     }
 
@@ -210,19 +224,53 @@ impl Cta {
             let live = if lanes == WARP { u32::MAX } else { (1 << lanes) - 1 };
             *warp = Warp { live, ready: live, syncing: 0 };
         }
-        for_each_lane(std::mem::take(&mut self.in_use), |id| {
-            let b = &mut self.barriers[id];
-            b.waiting.fill(0);
-            b.arrived.fill(0);
-            (b.arrivals, b.count) = (0, None);
-        });
-        self.live = threads;
+        for (n, m) in (0..).zip(&mut self.meeting) {
+            for_each_lane(std::mem::take(&mut m.in_use), |id| {
+                let b = &mut m.barriers[id];
+                b.waiting.fill(0);
+                b.arrived.fill(0);
+                (b.arrivals, b.count) = (0, None);
+            });
+            m.live = if n < count { launch.threads() } else { 0 };
+        }
     }
 
     /// Makes shared and local memory zero. Once it has been done for a launch, their host addresses stay as they are.
     pub fn clear_memory(&mut self, launch: &Launch) {
         let local = launch.program.func().info.local_bytes as usize;
-        self.memory.begin(launch.shared_bytes() as usize, self.pc.len(), local);
+        let lanes = launch.lanes() as usize;
+        for memory in std::iter::once(&mut self.memory).chain(&mut self.more_memory) {
+            memory.begin(launch.shared_bytes() as usize, lanes, local);
+        }
+    }
+
+    /// The CTA that a warp belongs to, counted from the first, and the warp's number in it.
+    #[inline]
+    pub(crate) fn cta_of(&self, warp: usize) -> (usize, usize) {
+        if self.room == 1 {
+            return (0, warp);
+        }
+        // Dividing 32 bits takes half as long as 64.
+        let warp = warp as u32;
+        ((warp / self.cta_warps) as usize, (warp % self.cta_warps) as usize)
+    }
+
+    /// The memory of a warp's CTA.
+    #[inline]
+    pub(crate) fn memory_of(&self, warp: usize) -> &CtaMemory {
+        match self.cta_of(warp).0 {
+            0 => &self.memory,
+            n => &self.more_memory[n - 1],
+        }
+    }
+
+    /// The memory of a warp's CTA.
+    #[inline]
+    pub(crate) fn memory_of_mut(&mut self, warp: usize) -> &mut CtaMemory {
+        match self.cta_of(warp).0 {
+            0 => &mut self.memory,
+            n => &mut self.more_memory[n - 1],
+        }
     }
 
     /// Fills in a column of the frame, of values of so many bytes: lanes of a group get what its first one has, and `stride` more for each
@@ -300,7 +348,7 @@ impl Cta {
 
     /// Whether all lanes have exited.
     pub fn is_done(&self) -> bool {
-        self.live == 0
+        self.meeting.iter().all(|m| m.live == 0)
     }
 
     /// What a lane is doing.
@@ -314,7 +362,9 @@ impl Cta {
         } else if warp.syncing & bit != 0 {
             LaneState::WarpSync { mask: self.sync_mask[lane] }
         } else {
-            let id = self.barriers.iter().position(|b| b.waiting[w] & bit != 0).unwrap_or(0);
+            let (cta, w) = self.cta_of(w);
+            let m = &self.meeting[cta];
+            let id = m.barriers.iter().position(|b| b.waiting[w] & bit != 0).unwrap_or(0);
             LaneState::Barrier { id: id as u8 }
         }
     }
@@ -335,17 +385,19 @@ impl Cta {
         let gone = w.live & lanes;
         w.live &= !gone;
         w.ready &= !gone;
-        self.live -= gone.count_ones();
         if w.syncing != 0 {
             self.release_synced(warp);
         }
-        let mut open = self.in_use;
+        let (cta, in_cta) = self.cta_of(warp);
+        let m = &mut self.meeting[cta];
+        m.live -= gone.count_ones();
+        let mut open = m.in_use;
         while open != 0 {
             let id = open.trailing_zeros() as usize;
             open &= open - 1;
-            let b = &mut self.barriers[id];
-            b.arrivals -= (b.arrived[warp] & gone).count_ones();
-            self.release_if_complete(id);
+            let b = &mut self.meeting[cta].barriers[id];
+            b.arrivals -= (b.arrived[in_cta] & gone).count_ones();
+            self.release_if_complete(cta, id);
         }
     }
 
@@ -366,19 +418,26 @@ impl Cta {
             return Err(KernelFaultKind::BadBarrier { id, count });
         }
         self.set_pc(warp, lanes, next);
-        self.in_use |= 1 << id;
-        let b = &mut self.barriers[id as usize];
-        let new = lanes & !b.arrived[warp];
-        b.arrived[warp] |= lanes;
+        let (cta, in_cta) = self.cta_of(warp);
+        let m = &mut self.meeting[cta];
+        m.in_use |= 1 << id;
+        let b = &mut m.barriers[id as usize];
+        let new = lanes & !b.arrived[in_cta];
+        b.arrived[in_cta] |= lanes;
         b.arrivals += new.count_ones();
         b.count = b.count.or(count);
         if kind == BarrierKind::Sync {
-            b.waiting[warp] |= lanes;
+            b.waiting[in_cta] |= lanes;
             self.warps[warp].ready &= !lanes;
             self.waits(warp, lanes, from);
         }
-        self.release_if_complete(id as usize);
+        self.release_if_complete(cta, id as usize);
         Ok(())
+    }
+
+    /// Whether nobody has arrived at a barrier, of those there are.
+    pub(crate) fn is_unused(&self, id: u64) -> bool {
+        id < BARRIERS.into() && self.meeting.iter().all(|m| m.in_use >> id & 1 == 0)
     }
 
     /// Ready lanes of a warp wait in the terminator of `from` for the lanes in `mask`, then go on at `next`. Answers whether they
@@ -426,18 +485,21 @@ impl Cta {
         released
     }
 
-    fn release_if_complete(&mut self, id: usize) {
-        let b = &mut self.barriers[id];
+    fn release_if_complete(&mut self, cta: usize, id: usize) {
+        let of_cta = self.cta_warps as usize;
+        let m = &mut self.meeting[cta];
+        let warps = &mut self.warps[cta * of_cta..][..of_cta];
+        let b = &mut m.barriers[id];
         let complete = match b.count {
             // Whoever arrived is gone: nobody waits.
             _ if b.arrivals == 0 => true,
-            None => b.arrivals == self.live,
+            None => b.arrivals == m.live,
             // Counted in whole warps: exited lanes of a warp that takes part count as arrived.
             Some(count) => {
                 let there: u32 = b
                     .arrived
                     .iter()
-                    .zip(&self.warps)
+                    .zip(&*warps)
                     .filter(|(a, _)| **a != 0)
                     .map(|(a, w)| (a | !w.live).count_ones())
                     .sum();
@@ -447,13 +509,13 @@ impl Cta {
         if !complete {
             return;
         }
-        for (waiting, warp) in b.waiting.iter_mut().zip(&mut self.warps) {
+        for (waiting, warp) in b.waiting.iter_mut().zip(warps) {
             warp.ready |= *waiting & warp.live;
             *waiting = 0;
         }
         b.arrived.fill(0);
         (b.arrivals, b.count) = (0, None);
-        self.in_use &= !(1 << id);
+        m.in_use &= !(1 << id);
     }
 
     /// The fault of a CTA in which lanes are alive and none is ready.

@@ -61,7 +61,7 @@ struct Group {
     masks: [u32; BATCH],
 }
 
-/// Neighbouring warps of a batch that take part in what is being run.
+/// Neighbouring warps of a batch, all of one CTA, that take part in what is being run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     /// First warp in the CTA.
@@ -481,6 +481,17 @@ impl Machine<'_, '_> {
         &self.masks[segment.first - self.base..segment.end - self.base]
     }
 
+    /// All from the first to the last warp that run, as if they were of one CTA.
+    #[inline]
+    pub(crate) fn hull(&self) -> Segment {
+        let (Some(first), Some(last)) = (self.segments.first(), self.segments.last()) else {
+            return Segment { first: self.base, end: self.base, full: true };
+        };
+        let apart = last.end - first.first != self.running as usize;
+        let full = !apart && self.segments.iter().all(|s| s.full);
+        Segment { first: first.first, end: last.end, full }
+    }
+
     /// Says which lanes run what follows.
     fn set_masks(&mut self, masks: &[u32; BATCH]) {
         if self.masks == *masks && !self.exited {
@@ -494,8 +505,9 @@ impl Machine<'_, '_> {
             let warp = self.base + w;
             self.running += 1;
             let full = *mask == self.cta.warps()[warp].live;
+            let same_cta = self.cta.room() == 1 || self.cta.cta_of(warp).1 != 0;
             match self.segments.last_mut() {
-                Some(s) if s.end == warp && s.full == full => s.end += 1,
+                Some(s) if s.end == warp && s.full == full && same_cta => s.end += 1,
                 _ => self.segments.push(Segment { first: warp, end: warp + 1, full }),
             }
         }
@@ -665,6 +677,14 @@ impl Machine<'_, '_> {
                 };
                 Err(Box::new(Stop { kind, line, lane: self.lowest(masks) }))
             }
+            // Where all lanes come to a barrier together, none has to wait.
+            Terminator::Barrier { id, count: None, next, .. }
+                if !self.others
+                    && self.warps == self.cta.warps().len()
+                    && self.uniform(*id).is_some_and(|id| self.cta.is_unused(id)) =>
+            {
+                Ok(self.follow_together(group, next))
+            }
             Terminator::Barrier { kind, id, count, next } => {
                 self.barrier(group, *kind, *id, *count, next, line)?;
                 apart(self.back(next))
@@ -723,6 +743,7 @@ impl Machine<'_, '_> {
         next: &Edge,
         line: u32,
     ) -> Result<(), Box<Stop>> {
+        let one = self.uniform(id).is_some() && count.is_none_or(|c| self.uniform(c).is_some());
         self.write_out(id);
         if let Some(count) = count {
             self.write_out(count);
@@ -730,18 +751,12 @@ impl Machine<'_, '_> {
         for w in 0..self.warps {
             let warp = self.base + w;
             let mut open = group.masks[w];
-            if open == 0 {
-                continue;
-            }
-            let ids: [u32; CHUNK] = self.regs.read(id, warp);
-            let counts: Option<[u32; CHUNK]> = count.map(|c| self.regs.read(c, warp));
             while open != 0 {
                 let l = open.trailing_zeros() as usize;
-                let (id, count) = (ids[l], counts.map(|c| c[l]));
-                let mut same = 0;
-                for_each_lane(open, |l| {
-                    same |= u32::from(ids[l] == id && counts.map(|c| c[l]) == count) << l;
-                });
+                let of = |l| (self.regs.lane::<u32>(id, warp, l), count.map(|c| self.regs.lane(c, warp, l)));
+                let (id, count) = of(l);
+                let mut same = if one { open } else { 0 };
+                for_each_lane(open & !same, |l| same |= u32::from(of(l) == (id, count)) << l);
                 open &= !same;
                 self.loaded[w] &= !same;
                 let arrived =
@@ -756,18 +771,16 @@ impl Machine<'_, '_> {
     }
 
     fn warp_sync(&mut self, group: &Group, mask: Arg, next: &Edge) {
+        let one = self.uniform(mask).is_some();
         self.write_out(mask);
         for w in 0..self.warps {
             let warp = self.base + w;
             let mut open = group.masks[w];
-            if open == 0 {
-                continue;
-            }
-            let named: [u32; CHUNK] = self.regs.read(mask, warp);
             while open != 0 {
-                let mask = named[open.trailing_zeros() as usize];
-                let mut same = 0;
-                for_each_lane(open, |l| same |= u32::from(named[l] == mask) << l);
+                let of = |l| self.regs.lane::<u32>(mask, warp, l);
+                let mask = of(open.trailing_zeros() as usize);
+                let mut same = if one { open } else { 0 };
+                for_each_lane(open & !same, |l| same |= u32::from(of(l) == mask) << l);
                 open &= !same;
                 self.loaded[w] &= !same;
                 self.cta.warp_sync(warp, same, mask, Block(group.block), Block(next.block));

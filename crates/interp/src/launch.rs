@@ -172,12 +172,10 @@ impl<'a> Launch<'a> {
         self.warps() * 32
     }
 
-    /// CTAs that the interpreter runs as one: those along x whose registers stay in the cache, where they share nothing that would
-    /// have to be kept apart.
+    /// CTAs that the interpreter runs as one: whole warps, along x, whose registers stay in the cache.
     pub(crate) fn ctas_as_one(&self) -> u32 {
         let threads = self.threads();
-        let code = self.program.code();
-        if !threads.is_multiple_of(WARP) || self.block[2] != 1 || self.shared_bytes() != 0 || code.barriers {
+        if !threads.is_multiple_of(WARP) || self.block[2] != 1 {
             return 1;
         }
         let registers = threads.saturating_mul(4 * self.program.plan.pressure.max(1));

@@ -178,8 +178,6 @@ pub(crate) struct Code {
     pub(crate) scratch_bytes: u32,
     /// Number of places.
     pub(crate) places: u32,
-    /// Whether there are barriers.
-    pub(crate) barriers: bool,
     pub(crate) tools: Tools,
 }
 
@@ -239,7 +237,6 @@ impl Code {
             ahead_bytes,
             scratch_bytes: lowering.scratch_bytes,
             places,
-            barriers: func.blocks.iter().any(|b| matches!(b.term, Term::Barrier { .. })),
             tools: Tools::new(level),
         }
     }

@@ -198,6 +198,9 @@ impl Affine {
 
     /// The value in a lane.
     pub(crate) fn at(&self, lane: usize, extents: Extents) -> u64 {
+        if lane == 0 {
+            return self.base;
+        }
         let [nx, ny, _] = extents.map(|n| n as usize);
         let index = [lane % nx, lane / nx % ny, lane / nx / ny];
         let along = |(stride, index): (&i64, usize)| stride.wrapping_mul(index as i64) as u64;
@@ -210,7 +213,7 @@ impl Affine {
         let mut rows = Rows { len: extents[0] as usize, stride: self.strides[0], step: 0, even: true };
         let mut whole = true; // so far all lanes are one row
         let mut count = 1;
-        for (n, stride) in extents.into_iter().zip(self.strides).skip(1) {
+        for (n, stride) in [(extents[1], self.strides[1]), (extents[2], self.strides[2])] {
             let n = n as usize;
             if n == 1 {
                 continue;

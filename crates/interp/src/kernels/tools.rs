@@ -176,32 +176,33 @@ ramp!(u64);
 /// `n` rows of `imm` lanes, one behind the other: what lies at the argument's chunks, or (`SAME`) one value of it for all lanes of a row.
 struct Rows<L, const SAME: bool>(PhantomData<L>);
 
-/// Lanes of a row that are written at once.
+/// Lanes of a row that is written at once.
 const PIECE: usize = 16;
 
 impl<L: Bits, const SAME: bool> Kernel for Rows<L, SAME> {
     #[inline(always)]
     unsafe fn run(s: &Step) {
-        let len = s.imm as usize;
         // SAFETY: handed on from the caller.
-        let memory = unsafe { s.arg(0) };
-        let to = s.dst.cast::<L>();
-        for r in 0..s.n {
-            // Steps may be negative: they wrap.
-            let from = memory.at.wrapping_add(r.wrapping_mul(memory.step)).cast::<L>();
-            // SAFETY: rows are valid on both sides, and no row is part of the result.
-            unsafe {
-                let to = to.add(r * len);
-                let value = *from;
-                let mut x = 0;
-                while x + PIECE <= len {
-                    let piece: [L; PIECE] = if SAME { [value; PIECE] } else { *from.add(x).cast() };
-                    *to.add(x).cast::<[L; PIECE]>() = piece;
-                    x += PIECE;
+        let (memory, to, len) = (unsafe { s.arg(0) }, s.dst.cast::<L>(), s.imm as usize);
+        // Steps may be negative: they wrap.
+        let row = |r: usize| memory.at.wrapping_add(r.wrapping_mul(memory.step)).cast::<L>();
+        if len == PIECE {
+            for r in 0..s.n {
+                // SAFETY: rows are valid on both sides, and no row is part of the result.
+                unsafe {
+                    let piece: [L; PIECE] = if SAME { [*row(r); PIECE] } else { *row(r).cast() };
+                    *to.add(r * PIECE).cast() = piece;
                 }
-                while x < len {
+            }
+            return;
+        }
+        for r in 0..s.n {
+            // SAFETY: as above.
+            unsafe {
+                let (from, to) = (row(r), to.add(r * len));
+                let value = *from;
+                for x in 0..len {
                     *to.add(x) = if SAME { value } else { *from.add(x) };
-                    x += 1;
                 }
             }
         }
@@ -327,8 +328,13 @@ impl Tools {
         bytes: usize,
         same: bool,
     ) {
+        // One long row of the same is many short ones.
+        let (n, len, step) = match (count, len % PIECE) {
+            (1, 0) if same => (len / PIECE, PIECE, 0),
+            _ => (count, len, step),
+        };
         let args = Operand { at: memory, step: step as usize };
-        let s = Step { n: count, dst, args: &raw const args, imm: len as u64 };
+        let s = Step { n, dst, args: &raw const args, imm: len as u64 };
         // SAFETY: handed on from the caller.
         unsafe { self.rows[usize::from(same)][log(bytes)](&s) }
     }
