@@ -10,8 +10,8 @@ use crate::fault::KernelFaultKind;
 use crate::kernels::{CHUNK, Operand};
 use crate::launch::Launch;
 use crate::lower::{
-    Ahead, Arg, Base, Code, Dst, Edge, Inst, Kind, LANE_BYTES, LANE_CTAID, LANE_ID, LANE_TID, LANE_WARP,
-    SAME, Terminator, lane_place,
+    Ahead, AheadStep, Arg, Code, Dst, Edge, Inst, Kind, LANE_BYTES, LANE_CTAID, LANE_ID, LANE_TID, LANE_WARP,
+    Terminator, known, lane_place,
 };
 use crate::regs::Regs;
 use crate::shape::{Affine, Column, Extents};
@@ -47,6 +47,8 @@ pub(crate) struct Scratch {
     /// The shapes are those of the CTA.
     pub(crate) cta_ready: bool,
     groups: Vec<Group>,
+    /// What is known of all places before the first instruction of a CTA.
+    first_shapes: Vec<Column>,
     /// The shapes of all places, for each batch.
     shapes: Vec<Vec<Column>>,
     /// First warp of the batch whose turn it is.
@@ -188,16 +190,19 @@ fn prepare(cta: &mut Cta, code: &Code, warps: usize) {
 impl Machine<'_, '_> {
     /// Computes what is the same for all lanes, if that is still to be done.
     fn compute_ahead(&mut self) {
-        if !self.cta.scratch.cta_ready {
+        if !std::mem::replace(&mut self.cta.scratch.launch_ready, true) {
+            self.prepare_launch();
+        }
+        if !std::mem::replace(&mut self.cta.scratch.cta_ready, true) {
             self.forget_shapes();
-            self.cta.scratch.cta_ready = true;
         }
-        if std::mem::replace(&mut self.cta.scratch.launch_ready, true) {
-            return;
-        }
-        for step in &self.code.ahead {
-            let at = Arg { base: Base::Ahead, bytes: 0, offset: step.offset, step: 0, place: SAME };
-            match &step.how {
+    }
+
+    fn prepare_launch(&mut self) {
+        let mut columns = self.code.columns.clone();
+        for AheadStep { how, at } in &self.code.ahead {
+            let at = *at;
+            match how {
                 Ahead::Special(s) => {
                     let value = self.special(*s);
                     let bytes = if s.is_wide() { 8 } else { 4 };
@@ -220,7 +225,10 @@ impl Machine<'_, '_> {
                     self.regs.kernel(selected, at, operands, 0, 1);
                 }
             }
+            let lanes = &self.cta.scratch.ahead.bytes_mut()[at.offset as usize..];
+            columns[at.place as usize] = known(lanes, at.bytes.into());
         }
+        self.cta.scratch.first_shapes = columns;
     }
 
     /// Begins with all columns as the frame has them.
@@ -228,13 +236,11 @@ impl Machine<'_, '_> {
         let batches = self.cta.warps().len().div_ceil(BATCH);
         let [x, y, z] = self.cta.index;
         let several = self.cta.room() > 1;
-        let (extents, places) = (self.extents, self.code.places as usize);
-        let shapes = &mut self.cta.scratch.shapes;
+        let extents = self.extents;
+        let Scratch { shapes, first_shapes, .. } = &mut self.cta.scratch;
         shapes.resize(batches, vec![]);
         for columns in shapes {
-            columns.clear();
-            columns.resize(places, Column::VARYING);
-            columns[SAME as usize] = Column::UNIFORM;
+            columns.clone_from(first_shapes);
             let mut lane = |offset: u32, base: u32, strides: [i64; 3]| {
                 columns[lane_place(offset) as usize] = Column::of(Affine { base: base.into(), strides });
             };
@@ -451,7 +457,7 @@ impl Machine<'_, '_> {
         self.needed.clear();
         match &self.parked {
             Some(parked) => self.needed.extend(parked),
-            None => self.needed.resize((self.code.places as usize).div_ceil(64), 0),
+            None => self.needed.resize((self.code.columns.len()).div_ceil(64), 0),
         }
         for g in &self.groups {
             unite(&mut self.needed, &self.code.blocks[g.block as usize].needs);
@@ -700,7 +706,7 @@ impl Machine<'_, '_> {
     fn split(&mut self) {
         self.others = true;
         self.needed.clear();
-        self.needed.resize((self.code.places as usize).div_ceil(64), u64::MAX);
+        self.needed.resize((self.code.columns.len()).div_ceil(64), u64::MAX);
     }
 
     fn lowest(&self, masks: &[u32; BATCH]) -> Option<u32> {

@@ -94,7 +94,7 @@ impl Limits {
 /// CTAs run as one up to this many lanes...
 const LANES_AS_ONE: u32 = 2048;
 /// ...and up to this many bytes of values that are needed at the same time.
-const REGISTERS_AS_ONE: u32 = 32 << 10;
+const REGISTERS_AS_ONE: u32 = 64 << 10;
 
 /// A launch: shared by all threads that run its CTAs.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use crate::cta::FrameBuffer;
 use crate::kernels::{self, Level, Selected, Tools};
-use crate::shape::AffineOp;
+use crate::shape::{Affine, AffineOp, Column, Written};
 use hostwarp_ir::{
     self as ir, AtomicOp, Axis, BarrierKind, Elem, Function, Mem, Op, Special, Term, TrapKind, Type, Value,
 };
@@ -135,11 +135,11 @@ pub(crate) enum Ahead {
     Pure(Selected, SmallVec<[Arg; 3]>),
 }
 
-/// One step of computing values ahead; `offset` is where its 32 lanes go.
+/// One step of computing values ahead: 32 lanes of each.
 #[derive(Debug)]
 pub(crate) struct AheadStep {
     pub(crate) how: Ahead,
-    pub(crate) offset: u32,
+    pub(crate) at: Arg,
 }
 
 /// Columns in [`Base::Lane`]: offsets per lane.
@@ -153,12 +153,8 @@ pub(crate) const LANE_CTAID: [u32; 3] = [20, 24, 28];
 /// Bytes per lane of all of them.
 pub(crate) const LANE_BYTES: u32 = 32;
 
-/// The place of all constants and values computed ahead: the same in all lanes.
-pub(crate) const SAME: u32 = 0;
-/// The places of the columns in [`Base::Lane`], in order.
-const LANE_PLACES: u32 = 1;
-/// Places of frame and scratch come after those.
-const OWN_PLACES: u32 = LANE_PLACES + LANE_BYTES / 4;
+/// Places of all else come after those of the columns in [`Base::Lane`].
+const OTHER_PLACES: u32 = LANE_BYTES / 4;
 
 /// Bytes per lane of scratch used to compute results of lanes that run beside others that do not.
 pub(crate) const BLEND: u32 = 64;
@@ -176,8 +172,8 @@ pub(crate) struct Code {
     pub(crate) ahead_bytes: u32,
     /// Per lane.
     pub(crate) scratch_bytes: u32,
-    /// Number of places.
-    pub(crate) places: u32,
+    /// What is known of every place before the first instruction.
+    pub(crate) columns: Vec<Column>,
     pub(crate) tools: Tools,
 }
 
@@ -190,7 +186,7 @@ struct Lowering<'a> {
     consts: Vec<(u64, Type, u32)>,
     const_bytes: u32,
     scratch_bytes: u32,
-    /// The numbers of the places in frame and scratch. Values that share a slot share the place.
+    /// The numbers of the other places. Values that share a slot share the place.
     places: HashMap<(Base, u32), u32>,
 }
 
@@ -216,7 +212,8 @@ impl Code {
         for b in func.block_ids() {
             blocks.push(lowering.block(b));
         }
-        let places = OWN_PLACES + lowering.places.len() as u32;
+        let places = OTHER_PLACES + lowering.places.len() as u32;
+        let mut columns = vec![Column::VARYING; places as usize];
         for b in func.block_ids() {
             blocks[b.index()].needs = lowering.needs(b, places);
         }
@@ -229,6 +226,8 @@ impl Code {
             for e in column.chunks_exact_mut(elem) {
                 e.copy_from_slice(&bits.to_le_bytes()[..elem]);
             }
+            let place = lowering.places[&(Base::Const, *at)];
+            columns[place as usize] = known(column, ty.bytes());
         }
         Code {
             blocks,
@@ -236,10 +235,20 @@ impl Code {
             ahead,
             ahead_bytes,
             scratch_bytes: lowering.scratch_bytes,
-            places,
+            columns,
             tools: Tools::new(level),
         }
     }
+}
+
+/// What is known of 32 lanes of the same value.
+pub(crate) fn known(column: &[u8], bytes: usize) -> Column {
+    let mut value = [0; 8];
+    if bytes > value.len() {
+        return Column::UNIFORM;
+    }
+    value[..bytes].copy_from_slice(&column[..bytes]);
+    Column { written: Written::All, ..Column::of(Affine::uniform(u64::from_le_bytes(value))) }
 }
 
 /// The column of a special that says where a lane is.
@@ -261,7 +270,7 @@ fn lane_column(special: Special) -> Option<Arg> {
 
 /// The place of a column in [`Base::Lane`].
 pub(crate) fn lane_place(offset: u32) -> u32 {
-    LANE_PLACES + offset / 4
+    offset / 4
 }
 
 /// Whether an instruction only gives the bits of its argument another type.
@@ -283,7 +292,7 @@ impl Lowering<'_> {
     fn constant(&mut self, bits: u64, ty: Type) -> Arg {
         let at = self.column(ty);
         self.consts.push((bits, ty, at));
-        Arg { base: Base::Const, bytes: ty.bytes() as u8, offset: at, step: 0, place: SAME }
+        self.fixed(Base::Const, at, ty)
     }
 
     /// Gives every value that is not in the frame its place, and says how those that can be computed ahead are.
@@ -327,9 +336,8 @@ impl Lowering<'_> {
                         }
                     }
                 };
-                ahead.push(AheadStep { how, offset: bytes });
-                let at =
-                    Arg { base: Base::Ahead, bytes: ty.bytes() as u8, offset: bytes, step: 0, place: SAME };
+                let at = self.fixed(Base::Ahead, bytes, ty);
+                ahead.push(AheadStep { how, at });
                 self.place[r.index()] = Some(at);
                 bytes += (32 * ty.bytes() as u32).next_multiple_of(64);
             }
@@ -342,9 +350,14 @@ impl Lowering<'_> {
         self.consts.iter().find(|c| c.2 == at.offset).map(|c| c.0)
     }
 
-    /// A place in frame or scratch for so many bytes per lane.
+    /// A place for what is the same in all lanes.
+    fn fixed(&mut self, base: Base, offset: u32, ty: Type) -> Arg {
+        Arg { step: 0, ..self.own(base, offset, ty.bytes() as u32) }
+    }
+
+    /// A place of its own for so many bytes per lane.
     fn own(&mut self, base: Base, offset: u32, bytes: u32) -> Arg {
-        let next = OWN_PLACES + self.places.len() as u32;
+        let next = OTHER_PLACES + self.places.len() as u32;
         let place = *self.places.entry((base, offset)).or_insert(next);
         Arg { base, bytes: bytes as u8, offset, step: 32 * bytes, place }
     }

@@ -8,7 +8,18 @@ use crate::shape::Affine;
 use hostwarp_ir::{self as ir, Mem};
 use hostwarp_memory::{Scalar, Space, map};
 
+/// All from the first to the last byte of some rows.
+#[derive(Clone, Copy)]
+struct Stretch {
+    space: Space,
+    at: u64,
+    bytes: usize,
+    /// Where the first row begins in it.
+    first_row: usize,
+}
+
 /// Where rows of lanes begin, one address for each row.
+#[derive(Clone, Copy)]
 struct RowsAt {
     /// Of the first row.
     addr: u64,
@@ -18,6 +29,26 @@ struct RowsAt {
     len: usize,
     /// All lanes of a row have the address of the first.
     same: bool,
+}
+
+impl RowsAt {
+    /// The stretch that the rows lie in, if they are aligned.
+    fn stretch(&self, mem: Mem, size: usize, wide: bool) -> Option<Stretch> {
+        let far = self.step.wrapping_mul(self.count as i64 - 1);
+        let low = self.addr.wrapping_add_signed(far.min(0));
+        let last = self.addr.checked_add_signed(far.max(0))?;
+        let end = last.checked_add((if self.same { size } else { self.len * size }) as u64)?;
+        let aligned = (self.addr | self.step as u64) & (size as u64 - 1) == 0;
+        if !aligned || low > self.addr || !wide && end > 1 << 32 {
+            return None;
+        }
+        // What begins in a space and goes beyond it will not be there.
+        let (space, at) = match mem.space {
+            ir::Space::Generic => map::decode(low),
+            space => (space_of(space), low),
+        };
+        Some(Stretch { space, at, bytes: (end - low) as usize, first_row: (self.addr - low) as usize })
+    }
 }
 
 impl Machine<'_, '_> {
@@ -90,12 +121,28 @@ impl Machine<'_, '_> {
         let size = size_of::<[T; N]>();
         let parts = self.parts(&addr, mem);
         let mut found: smallvec::SmallVec<[(RowsAt, *const u8); 8]> = smallvec::smallvec![];
+        // What is known of the part before.
+        let mut before: Option<(usize, usize, RowsAt, Stretch)> = None;
         for part in &parts {
             // Lanes that do not run may be read for, where there is something to read.
             let lanes = part.warps() * CHUNK - self.run_mask(part.end - 1).leading_zeros() as usize;
-            let Some(rows) = self.rows_at(&addr, part.first * CHUNK, lanes, size, wide) else { return false };
-            let Some(host) = self.rows_on_host(&rows, part.first, mem, size, wide) else { return false };
-            found.push((rows, host));
+            let in_cta = self.cta.cta_of(part.first).1;
+            let (rows, stretch) = match before {
+                // The same in the next CTA.
+                Some((n, first, rows, stretch)) if n == lanes && first == in_cta && addr.strides[2] == 0 => {
+                    (rows, stretch)
+                }
+                _ => {
+                    let rows = self.rows_at(&addr, part.first * CHUNK, lanes, size, wide);
+                    let Some(rows) = rows else { return false };
+                    let Some(stretch) = rows.stretch(mem, size, wide) else { return false };
+                    before = Some((lanes, in_cta, rows, stretch));
+                    (rows, stretch)
+                }
+            };
+            let host = self.host(stretch.space, part.first, stretch.at, stretch.bytes);
+            let Some(host) = host else { return false };
+            found.push((rows, host.wrapping_add(stretch.first_row)));
         }
         let dst = self.open(dst);
         let full = parts.iter().all(|part| part.full);
@@ -114,32 +161,6 @@ impl Machine<'_, '_> {
         true
     }
 
-    /// Where the first of some rows lies on the host, as a warp sees it, if all of them are there and aligned.
-    fn rows_on_host(
-        &self,
-        rows: &RowsAt,
-        warp: usize,
-        mem: Mem,
-        size: usize,
-        wide: bool,
-    ) -> Option<*const u8> {
-        let far = rows.step.wrapping_mul(rows.count as i64 - 1);
-        let low = rows.addr.wrapping_add_signed(far.min(0));
-        let last = rows.addr.checked_add_signed(far.max(0))?;
-        let end = last.checked_add((if rows.same { size } else { rows.len * size }) as u64)?;
-        let aligned = (rows.addr | rows.step as u64) & (size as u64 - 1) == 0;
-        if !aligned || low > rows.addr || !wide && end > 1 << 32 {
-            return None;
-        }
-        let (space, at) = match mem.space {
-            ir::Space::Generic => map::decode(low),
-            space => (space_of(space), low),
-        };
-        // What begins in a space and goes beyond it is not all there.
-        let host = self.host(space, warp, at, (end - low) as usize)?;
-        Some(host.wrapping_add((rows.addr - low) as usize))
-    }
-
     /// The rows that `lanes` lanes from `first` on are in, if they are whole ones of neighbours `size` bytes apart, or of one address each.
     fn rows_at(&self, addr: &Affine, first: usize, lanes: usize, size: usize, wide: bool) -> Option<RowsAt> {
         let (end, [x, y, z]) = (first + lanes, self.extents);
@@ -154,11 +175,13 @@ impl Machine<'_, '_> {
         let at = addr.at(first, self.extents);
         let at = if wide { at } else { at as u32 as u64 };
         let one = RowsAt { addr: at, step: 0, count: 1, len: lanes, same };
-        if end <= rows.len || first / rows.len == (end - 1) / rows.len {
+        // Dividing 32 bits takes half as long as 64.
+        let (first, last, lanes, len) = (first as u32, end as u32 - 1, lanes as u32, rows.len as u32);
+        if last < len || first / len == last / len {
             return Some(one);
         }
-        let whole = rows.even && first.is_multiple_of(rows.len) && lanes.is_multiple_of(rows.len);
-        whole.then(|| RowsAt { step: rows.step, count: lanes / rows.len, len: rows.len, ..one })
+        let whole = rows.even && first.is_multiple_of(len) && lanes.is_multiple_of(len);
+        whole.then(|| RowsAt { step: rows.step, count: (lanes / len) as usize, len: rows.len, ..one })
     }
 
     /// Stores where the shape of the addresses says all that has to be known. Answers whether it could; if not, something may have been
