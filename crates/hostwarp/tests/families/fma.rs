@@ -3,6 +3,7 @@
 use crate::harness::{Batch, Check, Form, Random, forms};
 use hostwarp::Engine;
 use hostwarp::isa::Ty;
+use hostwarp::jit::target::X86Level;
 use hostwarp_oracle::edges;
 use std::collections::BTreeMap;
 
@@ -29,6 +30,20 @@ fn fma_forms() {
         check.batch(&Batch { forms, columns: columns(forms[0].ty, 4096) });
     }
     check.finish();
+}
+
+/// Without FMA, f64 is the interpreter's.
+#[test]
+fn on_older_cpus() {
+    for (level, mut check) in Check::older_cpus() {
+        for forms in by_type().into_values() {
+            let ty = forms[0].ty;
+            if level >= X86Level::Avx2 || ty.bits() != 64 {
+                check.batch(&Batch { forms: &forms, columns: columns(ty, 2048) });
+            }
+        }
+        check.finish();
+    }
 }
 
 #[test]

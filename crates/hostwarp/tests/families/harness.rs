@@ -1,6 +1,7 @@
 //! Kernels of many forms, run and compared.
 
 use hostwarp::isa::{self, Instance, Ty};
+use hostwarp::jit::target::{Target, X86Level};
 use hostwarp::{Device, Engine};
 use hostwarp_oracle::Oracle;
 use std::collections::BTreeMap;
@@ -153,7 +154,19 @@ const TOLD: usize = 4;
 impl Check {
     /// A comparison on these engines, less the jit where there is no libLLVM.
     pub fn new(engines: &[Engine]) -> Check {
-        let device = Device::new().expect("a device");
+        Check::on(Device::new().expect("a device"), engines)
+    }
+
+    /// For each step of older CPUs that this one holds: the jit as it runs there.
+    pub fn older_cpus() -> impl Iterator<Item = (X86Level, Check)> {
+        let levels = X86Level::ALL.into_iter().filter(|level| Target::host_up_to(*level).is_some());
+        levels.map(|level| {
+            let device = Device::builder().cpu(level).build().expect("a device");
+            (level, Check::on(device, &[Engine::Jit]))
+        })
+    }
+
+    fn on(device: Device, engines: &[Engine]) -> Check {
         let mut engines = engines.to_vec();
         if let (true, Err(why)) = (engines.contains(&Engine::Jit), device.llvm()) {
             let required = std::env::var("HOSTWARP_REQUIRE_LLVM").is_ok_and(|v| v == "1");

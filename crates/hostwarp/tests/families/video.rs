@@ -70,6 +70,18 @@ fn some_simd_forms_on_the_jit() {
 }
 
 #[test]
+fn some_simd_forms_on_older_cpus() {
+    let forms = sampled(all(SIMD), 64);
+    for (_, mut check) in Check::older_cpus() {
+        let mut words = Words::new(99);
+        for forms in forms.chunks(FORMS) {
+            check.batch(&Batch { forms, columns: words.columns(LANES) });
+        }
+        check.finish();
+    }
+}
+
+#[test]
 #[ignore = "minutes"]
 fn simd_forms_on_the_jit() {
     check(&all(SIMD), Engine::Jit);
