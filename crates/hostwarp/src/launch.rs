@@ -403,13 +403,13 @@ impl<'a> LaunchBuilder<'a> {
         }
         let program = self.program(Assume::for_block(block, 32))?;
         let (func, plan) = (program.func(), program.plan());
-        let flat = block[1] == 1 && block[2] == 1;
-        if !flat && !block[0].is_multiple_of(32) && may_split_warps(func) {
+        let even = |w: u32| Assume::for_block(block, w).contiguous_x;
+        if !even(32) && may_split_warps(func) {
             // Narrower groups do not go round the corner: accesses stay contiguous, `tid.y` stays uniform.
             return Ok([16, 8].into_iter().find(|w| block[0].is_multiple_of(*w)).unwrap_or(32));
         }
         let threads: u32 = block.iter().product();
-        let fits = |w: u32| threads.is_multiple_of(w) && (flat || block[0].is_multiple_of(w));
+        let fits = |w: u32| threads.is_multiple_of(w) && even(w);
         // Lanes that leave a loop wait for the others: the fewer the better.
         let apart = plan.loops.iter().any(|l| l.divergent_exit);
         // Atomics go lane by lane anyhow, and ops on packed values need registers in between.

@@ -13,7 +13,8 @@
 //! the engine.
 //!
 //! A value that is the same in all lanes is a scalar; one that is evenly spaced is the scalar of lane 0, from which the vector is
-//! made where needed; all others are flat vectors ([`text::Shape`]). Values that live from block to block are kept in allocas,
+//! made where needed; all others are flat vectors ([`text::Shape`]). A group of a block that is less wide than it consists of
+//! several rows ([`hostwarp_plan::Assume::rows`]): what is evenly spaced is then a scalar for each row, that of its first lane. Values that live from block to block are kept in allocas,
 //! which LLVM turns into registers.
 
 mod atomic;
@@ -61,8 +62,8 @@ pub(crate) fn emit(func: &Function, plan: &Plan, target: &Target) -> Result<Emit
 /// What is known of a value in the block being written.
 #[derive(Clone, Default)]
 struct Known {
-    /// The value of all lanes, or of lane 0 if it is evenly spaced.
-    scalar: Option<Reg>,
+    /// The value of all lanes; if it is evenly spaced that of each row's first lane. Empty if not known.
+    bases: Vec<Reg>,
     vector: Option<Reg>,
     /// For what [may wrap](Emitter::wraps): whether it is evenly spaced after all.
     even: Option<Reg>,
@@ -74,6 +75,8 @@ struct Emitter<'a> {
     cpu: Cpu,
     /// Lanes in a group.
     w: u32,
+    /// Rows of a group.
+    rows: u32,
     t: Text,
     /// What goes to the start of the function: allocas, and what is the same for the whole call.
     entry: String,
@@ -167,6 +170,7 @@ impl<'a> Emitter<'a> {
             plan,
             cpu,
             w,
+            rows: plan.assume.rows,
             t: Text::default(),
             entry: String::new(),
             group_entry: String::new(),
@@ -371,17 +375,31 @@ group:
         self.per_group("lane", |_| "zext i32 %lane0 to i64".into())
     }
 
-    /// 0, 1, 2, … times `stride`, one per lane.
-    fn steps(&self, elem: Elem, stride: i64) -> Reg {
-        Text::list(elem, (0..i64::from(self.w)).map(|lane| lane.wrapping_mul(stride) as u64))
+    /// Lanes in a row.
+    fn row(&self) -> u32 {
+        self.w / self.rows
     }
 
-    /// `base + lane * stride` for every lane.
-    fn spread_out(&mut self, elem: Elem, base: &str, stride: i64) -> Reg {
-        let (one, all) = (Shape::new(elem, 1), Shape::new(elem, self.w));
-        let base = self.t.repeat(one, base, self.w);
-        let steps = self.steps(elem, stride);
-        self.t.binary("add", all, &base, &steps)
+    /// `base + lane * stride` for every lane, counted within its row.
+    fn spread_out(&mut self, ty: Type, bases: &[Reg], stride: i64) -> Reg {
+        let row = self.row();
+        let one = self.one(ty);
+        let steps = |rows: u32| {
+            let lanes = (0..rows).flat_map(|_| 0..i64::from(row));
+            Text::list(ty.elem, lanes.map(|lane| lane.wrapping_mul(stride) as u64))
+        };
+        let same = bases.iter().all(|base| *base == bases[0]);
+        let (count, rows) = if same { (1, self.rows) } else { (bases.len(), 1) };
+        let mut parts = vec![];
+        for base in &bases[..count] {
+            let all = self.t.repeat(one, base, row * rows);
+            parts.push(match stride {
+                0 => all,
+                _ => self.t.binary("add", one.times(row * rows), &all, &steps(rows)),
+            });
+        }
+        let part = one.times(one.n * row * rows);
+        self.t.concat(part, &parts)
     }
 
     /// The bits of a constant.
@@ -394,20 +412,40 @@ group:
 
     /// The value all lanes have, or lane 0 of an evenly spaced value.
     fn scalar(&mut self, v: Value) -> Reg {
+        self.bases(v).swap_remove(0)
+    }
+
+    /// The value all lanes have, or that of each row's first lane if it is evenly spaced; of what is neither, the first running lane's.
+    fn bases(&mut self, v: Value) -> Vec<Reg> {
         let one = self.one(self.ty(v));
         if let Some(bits) = self.constant(v) {
-            return Text::constant(one, bits);
+            return vec![Text::constant(one, bits)];
         }
-        if let Some(reg) = self.known.get(&v).and_then(|k| k.scalar.clone()) {
-            return reg;
+        if let Some(known) = self.known.get(&v).filter(|k| !k.bases.is_empty()) {
+            return known.bases.clone();
         }
-        let reg = match (self.remade[v.index()], self.spread(v)) {
-            (Some(Op::Special(special)), _) => self.special(special),
-            (_, Spread::Varying) => self.first_running(v),
-            _ => self.t.inst(format_args!("load {one}, ptr %s{}, align 8", v.0)),
+        let bases = match (self.remade[v.index()], self.spread(v)) {
+            (Some(Op::Special(special)), Spread::Affine { .. }) if self.rows > 1 => {
+                self.special_rows(special)
+            }
+            (Some(Op::Special(special)), _) => vec![self.special(special)],
+            (_, Spread::Varying) => vec![self.first_running(v)],
+            _ => {
+                let homes = self.homes(v);
+                let load = |home| self.t.inst(format_args!("load {one}, ptr {home}, align 8"));
+                homes.into_iter().map(load).collect()
+            }
         };
-        self.known.entry(v).or_default().scalar = Some(reg.clone());
-        reg
+        self.known.entry(v).or_default().bases = bases.clone();
+        bases
+    }
+
+    /// Where the bases of a value live.
+    fn homes(&self, v: Value) -> Vec<String> {
+        match self.spread(v) {
+            Spread::Affine { .. } => (0..self.rows).map(|row| format!("%s{}.{row}", v.0)).collect(),
+            _ => vec![format!("%s{}", v.0)],
+        }
     }
 
     /// The values of all lanes.
@@ -426,8 +464,8 @@ group:
                 self.t.repeat(one, &scalar, self.w)
             }
             Spread::Affine { stride, .. } if !self.wraps[v.index()] => {
-                let base = self.scalar(v);
-                self.spread_out(ty.elem, &base, stride)
+                let bases = self.bases(v);
+                self.spread_out(ty, &bases, stride)
             }
             Spread::Affine { stride, .. } => self.exact_vector(v, stride),
             Spread::Varying => match self.remade[v.index()] {
@@ -445,13 +483,13 @@ group:
         let func = self.func;
         let here = self.maker[v.index()].filter(|(b, _)| *b == self.block);
         if let Some(inst) = here.and_then(|(b, n)| func.block(b).insts.get(n))
-            && let Ok(vector) = self.pure_on(inst, v, self.w)
+            && let Ok(vector) = self.pure_vector(inst, v)
         {
             return vector;
         }
         let (one, all) = (Shape::new(Elem::I1, 1), self.all(self.ty(v)));
-        let (base, even) = (self.scalar(v), self.even(v).unwrap_or_else(|| "true".into()));
-        let straight = self.spread_out(all.elem, &base, stride);
+        let (bases, even) = (self.bases(v), self.even(v).unwrap_or_else(|| "true".into()));
+        let straight = self.spread_out(self.ty(v), &bases, stride);
         let kept = self.t.inst(format_args!("load {all}, ptr %v{}, align 8", v.0));
         self.t.select(one, &even, all, &straight, &kept)
     }
@@ -472,8 +510,6 @@ group:
     /// The value in the lowest lane that runs this block.
     fn first_running(&mut self, v: Value) -> Reg {
         let vector = self.vector(v);
-        let ty = self.ty(v);
-        let (one, all) = (self.one(ty), self.all(ty));
         let first = match self.mask.clone() {
             None => "0".to_owned(),
             Some(mask) => {
@@ -481,12 +517,18 @@ group:
                 self.count_zeros("cttz", &bits)
             }
         };
+        self.lane_of(self.ty(v), &vector, &first)
+    }
+
+    /// One lane of a vector.
+    fn lane_of(&mut self, ty: Type, vector: &str, lane: &str) -> Reg {
+        let (one, all) = (self.one(ty), self.all(ty));
         if one.n == 1 {
-            return self.t.inst(format_args!("extractelement {all} {vector}, i64 {first}"));
+            return self.t.inst(format_args!("extractelement {all} {vector}, i64 {lane}"));
         }
         let mut packed = "poison".to_owned();
         for i in 0..one.n {
-            let at = self.t.inst(format_args!("mul i64 {first}, {}", one.n));
+            let at = self.t.inst(format_args!("mul i64 {lane}, {}", one.n));
             let at = self.t.inst(format_args!("add i64 {at}, {i}"));
             let element = self.t.inst(format_args!("extractelement {all} {vector}, i64 {at}"));
             let elem = one.times(1);
@@ -524,7 +566,7 @@ group:
         let mut known = Known::default();
         let spread = self.spread(to);
         if spread != Spread::Varying {
-            known.scalar = Some(self.scalar(from));
+            known.bases = self.bases(from);
         }
         if spread == Spread::Varying {
             known.vector = Some(self.vector(from));
@@ -552,8 +594,12 @@ group:
     fn write(&mut self, to: Value, known: &Known, lanes: Option<&str>) {
         let ty = self.ty(to);
         let (one, all) = (self.one(ty), self.all(ty));
-        if let Some(scalar) = &known.scalar {
-            self.t.line(format_args!("store {one} {scalar}, ptr %s{}, align 8", to.0));
+        if let Some(last) = known.bases.last() {
+            // One for all rows, if it is the same in all lanes.
+            let bases = known.bases.iter().chain(std::iter::repeat(last));
+            for (home, base) in self.homes(to).iter().zip(bases) {
+                self.t.line(format_args!("store {one} {base}, ptr {home}, align 8"));
+            }
         }
         if let Some(vector) = &known.vector {
             let kept = match lanes {
@@ -580,7 +626,9 @@ group:
             let (one, all) = (self.one(ty), self.all(ty));
             let varying = self.spread(v) == Spread::Varying;
             if !varying {
-                let _ = writeln!(self.entry, "  %s{} = alloca {one}, align 8", v.0);
+                for home in self.homes(v) {
+                    let _ = writeln!(self.entry, "  {home} = alloca {one}, align 8");
+                }
             }
             if varying || self.wraps[v.index()] {
                 let _ = writeln!(self.entry, "  %v{} = alloca {all}, align 64", v.0);
@@ -618,20 +666,20 @@ group:
         let mut known = Known::default();
         let scalar_args = inst.args.iter().all(|a| self.spread(*a) != Spread::Varying);
         match self.spread(r) {
-            Spread::Uniform if scalar_args => known.scalar = Some(self.pure_on(inst, r, 1)?),
+            Spread::Uniform if scalar_args => known.bases = self.pure_bases(inst, r)?,
             Spread::Affine { .. } if scalar_args => {
-                known.scalar = Some(self.pure_on(inst, r, 1)?);
+                known.bases = self.pure_bases(inst, r)?;
                 if self.wraps[r.index()] {
                     known.even = Some(self.stays_even(inst, r));
                 }
             }
             spread => {
-                let vector = self.pure_on(inst, r, self.w)?;
+                let vector = self.pure_vector(inst, r)?;
                 known.vector = Some(vector.clone());
                 if spread != Spread::Varying {
                     // Even although not all arguments are: what one lane has says it all.
                     self.known.insert(r, known.clone());
-                    known.scalar = Some(self.base_of(r, spread));
+                    known.bases = self.bases_of(r, spread);
                     known.even = self.wraps[r.index()].then(|| "false".into());
                 }
             }
@@ -640,25 +688,83 @@ group:
         Ok(())
     }
 
-    /// Lane 0's value of an even value of which only the vector is known: lane 0 may not be running.
-    fn base_of(&mut self, v: Value, spread: Spread) -> Reg {
-        let one = self.one(self.ty(v));
-        let running = self.first_running(v);
-        let (Spread::Affine { stride, .. }, Some(mask)) = (spread, self.mask.clone()) else { return running };
+    /// The bases of a value that is the same in all lanes, or evenly spaced, of which only the vector is known: the first lanes may not
+    /// be running.
+    fn bases_of(&mut self, v: Value, spread: Spread) -> Vec<Reg> {
+        let (one, rows) = (self.one(self.ty(v)), self.rows);
+        let Spread::Affine { stride, .. } = spread else { return vec![self.first_running(v)] };
+        let Some(mask) = self.mask.clone() else {
+            let vector = self.vector(v);
+            return (0..rows)
+                .map(|row| self.lane_of(self.ty(v), &vector, &(row * self.row()).to_string()))
+                .collect();
+        };
         let bits = self.bits(&mask);
-        let first = self.count_zeros("cttz", &bits);
-        let first = self.t.convert("trunc", Shape::new(Elem::I64, 1), &first, one);
-        let passed = self.t.binary("mul", one, &first, &Text::constant(one, stride as u64 & one.elem.mask()));
-        self.t.binary("sub", one, &running, &passed)
+        let vector = self.vector(v);
+        let mut bases = vec![];
+        for row in 0..rows {
+            let first = self.first_of_row(&bits, row);
+            let running = self.lane_of(self.ty(v), &vector, &first);
+            let passed = self.t.inst(format_args!("sub i64 {first}, {}", row * self.row()));
+            bases.push(self.step_back(one, &running, &passed, stride));
+        }
+        bases
     }
 
-    fn pure_on(&mut self, inst: &Inst, r: Value, lanes: u32) -> Result<Reg, Unsupported> {
-        let args: Vec<(Reg, Type)> = inst
-            .args
-            .iter()
-            .map(|a| (if lanes == 1 { self.scalar(*a) } else { self.vector(*a) }, self.ty(*a)))
-            .collect();
-        let args: Vec<(&str, Type)> = args.iter().map(|(reg, ty)| (reg.as_str(), *ty)).collect();
+    /// The lowest lane of a row that is in `bits`, or one of the row if there is none, as 64 bits.
+    fn first_of_row(&mut self, bits: &str, row: u32) -> Reg {
+        let (w, lanes) = (self.w, self.row());
+        let before = row * lanes;
+        let here = match before {
+            0 => bits.to_owned(),
+            _ => self.t.inst(format_args!("lshr i{w} {bits}, {before}")),
+        };
+        let first = self.count_zeros("cttz", &here);
+        let first = self.t.inst(format_args!("and i64 {first}, {}", lanes - 1));
+        self.t.inst(format_args!("add i64 {first}, {before}"))
+    }
+
+    /// `value - passed * stride`.
+    fn step_back(&mut self, one: Shape, value: &str, passed: &str, stride: i64) -> Reg {
+        if stride == 0 {
+            return value.to_owned();
+        }
+        let passed = self.t.convert("trunc", Shape::new(Elem::I64, 1), passed, one);
+        let passed =
+            self.t.binary("mul", one, &passed, &Text::constant(one, stride as u64 & one.elem.mask()));
+        self.t.binary("sub", one, value, &passed)
+    }
+
+    /// The result of an op that is the same in all lanes or evenly spaced, as its arguments are.
+    fn pure_bases(&mut self, inst: &Inst, r: Value) -> Result<Vec<Reg>, Unsupported> {
+        let args: Vec<Vec<Reg>> = inst.args.iter().map(|a| self.bases(*a)).collect();
+        let rows = if self.spread(r) == Spread::Uniform { 1 } else { self.rows as usize };
+        // What depends on no row's own base is made once.
+        let mut made: Vec<(Vec<&str>, Reg)> = vec![];
+        let mut bases = vec![];
+        for row in 0..rows {
+            let here: Vec<&str> = args.iter().map(|a| a.get(row).unwrap_or(&a[0]).as_str()).collect();
+            if let Some((_, reg)) = made.iter().find(|(args, _)| *args == here) {
+                bases.push(reg.clone());
+                continue;
+            }
+            let reg = self.pure_op(inst, r, &here, 1)?;
+            bases.push(reg.clone());
+            made.push((here, reg));
+        }
+        Ok(bases)
+    }
+
+    /// The result of an op in all lanes.
+    fn pure_vector(&mut self, inst: &Inst, r: Value) -> Result<Reg, Unsupported> {
+        let args: Vec<Reg> = inst.args.iter().map(|a| self.vector(*a)).collect();
+        let args: Vec<&str> = args.iter().map(|a| a.as_str()).collect();
+        self.pure_op(inst, r, &args, self.w)
+    }
+
+    fn pure_op(&mut self, inst: &Inst, r: Value, args: &[&str], lanes: u32) -> Result<Reg, Unsupported> {
+        let args: Vec<(&str, Type)> =
+            args.iter().zip(&inst.args).map(|(reg, a)| (*reg, self.ty(*a))).collect();
         let ty = self.ty(r);
         ops::pure_op(&mut self.t, self.cpu, &inst.op, ty, &args, lanes)
             .ok_or_else(|| Unsupported(format!("{:?} on this CPU", inst.op)))
@@ -680,19 +786,26 @@ group:
         if let (true, Spread::Affine { stride, .. }) = (extends, self.spread(r)) {
             let narrow = self.one(self.ty(inst.args[0]));
             let wide = self.one(self.ty(r));
-            let first = self.scalar(r_arg(inst));
             let name = if inst.op == Op::Zext { "zext" } else { "sext" };
-            let first = self.t.convert(name, narrow, &first, wide);
-            let whole = stride.wrapping_mul(i64::from(self.w) - 1);
-            let last =
-                self.t.binary("add", wide, &first, &Text::constant(wide, whole as u64 & wide.elem.mask()));
-            let cut = self.t.convert("trunc", wide, &last, narrow);
-            let back = self.t.convert(name, narrow, &cut, wide);
-            let fits = self.t.compare("icmp eq", wide, &back, &last);
-            all = Some(match all {
-                None => fits,
-                Some(all) => self.t.inst(format_args!("and i1 {all}, {fits}")),
-            });
+            let mut bases = self.bases(r_arg(inst));
+            bases.dedup();
+            for first in bases {
+                let first = self.t.convert(name, narrow, &first, wide);
+                let whole = stride.wrapping_mul(i64::from(self.row()) - 1);
+                let last = self.t.binary(
+                    "add",
+                    wide,
+                    &first,
+                    &Text::constant(wide, whole as u64 & wide.elem.mask()),
+                );
+                let cut = self.t.convert("trunc", wide, &last, narrow);
+                let back = self.t.convert(name, narrow, &cut, wide);
+                let fits = self.t.compare("icmp eq", wide, &back, &last);
+                all = Some(match all {
+                    None => fits,
+                    Some(all) => self.t.inst(format_args!("and i1 {all}, {fits}")),
+                });
+            }
         }
         all.unwrap_or_else(|| "true".into())
     }
@@ -733,6 +846,31 @@ group:
             Special::GlobalsBase => ("globals.base".into(), "i64", offset_of!(Ctx, globals_base)),
         };
         self.field(&label, ty, offset)
+    }
+
+    /// A special that is evenly spaced within each of several rows: each row's first lane's.
+    fn special_rows(&mut self, special: Special) -> Vec<Reg> {
+        let (rows, row) = (self.rows, self.row());
+        match special {
+            // Every row has all of `ntid.x`.
+            Special::Tid(Axis::X) => vec!["0".into(); rows as usize],
+            Special::Tid(a) => {
+                let axis = if a == Axis::Y { 1 } else { 2 };
+                let here = self.tid_pointer(axis);
+                let of_row = |n: u32| {
+                    let (name, lane) = (format!("tid.{axis}.row.{n}"), n * row);
+                    let at = self.per_group(&format!("{name}.at"), |_| {
+                        format!("getelementptr i32, ptr {here}, i64 {lane}")
+                    });
+                    self.per_group(&name, |_| format!("load i32, ptr {at}, align 4, !invariant.load !1"))
+                };
+                (0..rows).map(of_row).collect()
+            }
+            _ => {
+                let first = self.special(special);
+                (0..rows).map(|n| self.t.inst(format_args!("add i32 {first}, {}", n * row))).collect()
+            }
+        }
     }
 
     /// A special that differs between lanes in no even way.
@@ -791,7 +929,7 @@ group:
 
     /// Records a result that was computed once for all lanes.
     fn define_scalar(&mut self, r: Value, scalar: Reg) {
-        let mut known = Known { scalar: Some(scalar.clone()), ..Known::default() };
+        let mut known = Known { bases: vec![scalar.clone()], ..Known::default() };
         if self.spread(r) == Spread::Varying {
             let one = self.one(self.ty(r));
             known = Known { vector: Some(self.t.repeat(one, &scalar, self.w)), ..Known::default() };

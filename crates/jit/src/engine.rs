@@ -192,8 +192,9 @@ impl JitKernel {
     /// Whether the kernel may run this launch: it is of the same program, and what the plan took for granted holds.
     pub fn fits(&self, launch: &Launch<'_>) -> bool {
         let assume = self.program.plan().assume;
+        let is = Assume::for_block(launch.block, assume.group);
         std::ptr::eq(Arc::as_ptr(&self.program), launch.program)
-            && (!assume.contiguous_x || Assume::for_block(launch.block, assume.group).contiguous_x)
+            && (!assume.contiguous_x || is.contiguous_x && is.rows == assume.rows)
             && launch.param.len() >= self.program.func().info.param_bytes as usize
     }
 
@@ -470,8 +471,21 @@ impl Run<'_> {
                 Shape::Varying => continue,
             };
             if let Some(slot) = plan.frame.slot[v.index()] {
-                self.cta().spread_out(slot, func.ty(*v).bytes(), (lane0, self.width), stride);
+                for row in self.rows_of(lane0, plan.shape[v.index()]) {
+                    self.cta().spread_out(slot, func.ty(*v).bytes(), row, stride);
+                }
             }
+        }
+    }
+
+    /// The lanes of a group, first and count, over which a value of this shape is even.
+    fn rows_of(&self, lane0: u32, shape: Shape) -> Vec<(u32, u32)> {
+        let assume = self.engine.launch.program.plan().assume;
+        match shape {
+            Shape::Affine { .. } => {
+                (0..assume.rows).map(|n| (lane0 + n * assume.row(), assume.row())).collect()
+            }
+            _ => vec![(lane0, self.width)],
         }
     }
 
@@ -480,7 +494,9 @@ impl Run<'_> {
         let (func, plan) = (self.engine.launch.program.func(), self.engine.launch.program.plan());
         plan.live_in[at.index()].iter().all(|v| match (plan.shape[v.index()], plan.frame.slot[v.index()]) {
             (Shape::Affine { stride, may_wrap: true }, Some(slot)) => {
-                self.cta().is_spread_out(slot, func.ty(*v).bytes(), (lane0, self.width), stride)
+                let bytes = func.ty(*v).bytes();
+                let rows = self.rows_of(lane0, plan.shape[v.index()]);
+                rows.into_iter().all(|row| self.cta().is_spread_out(slot, bytes, row, stride))
             }
             _ => true,
         })

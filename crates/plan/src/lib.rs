@@ -32,27 +32,40 @@ use hostwarp_ir::{Block, Function, Op, Special, Term, Value};
 /// What the analysis may take for granted about launches.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Assume {
-    /// Consecutive lanes of a group have consecutive `tid.x` and equal `tid.y` and `tid.z`: the CTA is one-dimensional, or
-    /// `ntid.x` is a multiple of the group's width and so no group goes round the corner.
+    /// Consecutive lanes of a row have consecutive `tid.x` and equal `tid.y` and `tid.z`: the CTA is one-dimensional, or
+    /// `ntid.x` is a multiple of the row's length and so no row goes round the corner.
     pub contiguous_x: bool,
     /// Lanes in a group. Up to 32 a group lies in one warp.
     pub group: u32,
+    /// Rows of equal length that a group consists of: several if `ntid.x` is short. Then each row has all of `ntid.x`.
+    pub rows: u32,
     /// Values that are never needed at the same time may share a slot of the frame. Off for tracing.
     pub share_slots: bool,
 }
 
 impl Default for Assume {
     fn default() -> Self {
-        Assume { contiguous_x: false, group: 32, share_slots: true }
+        Assume { contiguous_x: false, group: 32, rows: 1, share_slots: true }
     }
 }
+
+/// Shorter ones are not worth a look of their own.
+const SHORTEST_ROW: u32 = 8;
 
 impl Assume {
     /// What holds for CTAs of this size in groups of `group` lanes.
     pub fn for_block(block: [u32; 3], group: u32) -> Assume {
         let one_dimensional = block[1] == 1 && block[2] == 1;
         let contiguous_x = one_dimensional || group != 0 && block[0].is_multiple_of(group);
+        if !contiguous_x && block[0] >= SHORTEST_ROW && block[0].is_power_of_two() && block[0] < group {
+            return Assume { contiguous_x: true, group, rows: group / block[0], ..Assume::default() };
+        }
         Assume { contiguous_x, group, ..Assume::default() }
+    }
+
+    /// Lanes in a row.
+    pub fn row(&self) -> u32 {
+        self.group / self.rows.max(1)
     }
 }
 
@@ -61,8 +74,9 @@ impl Assume {
 pub enum Shape {
     /// The same in all lanes.
     Uniform,
-    /// base + lane · stride modulo the width of the (scalar integer) type, lane counted within the group. The stride is
-    /// never 0 and is sign-extended from the width.
+    /// base + lane · stride modulo the width of the (scalar integer) type, lane counted within the row; each row has a base
+    /// of its own. The stride is sign-extended from the width. It is 0 only if there are several rows: then the value,
+    /// of whatever type, is the same in all lanes of a row.
     Affine {
         /// From lane to lane.
         stride: i64,

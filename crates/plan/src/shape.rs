@@ -301,13 +301,17 @@ impl Analysis<'_> {
         let constant = |n: usize| self.constant[i.args[n].index()];
         let in_warp = self.assume.group <= 32;
         let uniform = shapes.iter().all(|s| *s == Uniform);
+        let rows = self.assume.rows;
+        let affine = |stride: i64, may_wrap: bool| affine(stride, may_wrap, elem, rows);
+        // The same in all lanes of a row. Conditions are not kept so: branches want to know of all lanes.
+        let by_row = elem != Elem::I1 && shapes.iter().all(|s| stride(*s) == Some((0, false)));
         Some(match i.op {
-            Op::Special(Special::Tid(Axis::X)) if self.assume.contiguous_x => affine(1, false, elem),
-            Op::Special(Special::Tid(_)) if self.assume.contiguous_x => Uniform,
+            Op::Special(Special::Tid(Axis::X)) if self.assume.contiguous_x => affine(1, false),
+            Op::Special(Special::Tid(_)) if self.assume.contiguous_x => affine(0, false),
             Op::Special(Special::Tid(_)) => Varying,
             Op::Special(Special::LaneId) => {
                 if in_warp {
-                    affine(1, false, elem)
+                    affine(1, false)
                 } else {
                     Varying
                 }
@@ -340,13 +344,15 @@ impl Analysis<'_> {
                 Space::Local => Varying,
                 Space::Generic if self.func.info.local_bytes != 0 => Varying,
                 _ if uniform => Uniform,
+                _ if by_row && i.guard.is_none() => affine(0, false),
                 _ => Varying,
             },
             _ if uniform => Uniform,
+            op if by_row && op.is_pure() => affine(0, false),
             Op::Int(op @ (IntBin::Add | IntBin::Sub)) => match (stride(shapes[0]), stride(shapes[1])) {
                 (Some((a, wa)), Some((b, wb))) => {
                     let s = if op == IntBin::Add { a.wrapping_add(b) } else { a.wrapping_sub(b) };
-                    affine(s, wa || wb, elem)
+                    affine(s, wa || wb)
                 }
                 _ => Varying,
             },
@@ -359,26 +365,28 @@ impl Analysis<'_> {
                 match (shapes[0], shapes[1], factor(0), factor(1)) {
                     (Affine { stride, may_wrap }, _, _, Some(f))
                     | (_, Affine { stride, may_wrap }, Some(f), _) => {
-                        affine(stride.wrapping_mul(f as i64), may_wrap, elem)
+                        affine(stride.wrapping_mul(f as i64), may_wrap)
                     }
                     _ => Varying,
                 }
             }
             Op::IntUn(IntUn::Neg | IntUn::Not) => match shapes[0] {
-                Affine { stride, may_wrap } => affine(stride.wrapping_neg(), may_wrap, elem),
+                Affine { stride, may_wrap } => affine(stride.wrapping_neg(), may_wrap),
                 other => other,
             },
             Op::Zext | Op::Sext => match shapes[0] {
-                Affine { stride, .. } => affine(stride, true, elem),
+                Affine { stride, .. } => affine(stride, true),
                 other => other,
             },
             Op::Trunc => match shapes[0] {
-                Affine { stride, may_wrap } => affine(stride, may_wrap, elem),
+                Affine { stride, may_wrap } => affine(stride, may_wrap),
                 other => other,
             },
             Op::Cmp(IntCmp::Eq | IntCmp::Ne) => match (shapes[0], shapes[1]) {
                 // Evenly apart in all lanes, so equal in all or in none.
-                (Affine { stride: a, may_wrap: false }, Affine { stride: b, may_wrap: false }) if a == b => {
+                (Affine { stride: a, may_wrap: false }, Affine { stride: b, may_wrap: false })
+                    if a == b && rows == 1 =>
+                {
                     Uniform
                 }
                 _ => Varying,
@@ -392,13 +400,13 @@ impl Analysis<'_> {
     }
 }
 
-/// The shape of something that goes up by `stride` from lane to lane.
-fn affine(stride: i64, may_wrap: bool, elem: Elem) -> Shape {
+/// The shape of something that goes up by `stride` from lane to lane of a row.
+fn affine(stride: i64, may_wrap: bool, elem: Elem, rows: u32) -> Shape {
     let unused = 64 - elem.bits();
     match stride << unused >> unused {
         // Uniform must hold without any check.
         0 if may_wrap => Shape::Varying,
-        0 => Shape::Uniform,
+        0 if rows == 1 => Shape::Uniform,
         stride => Shape::Affine { stride, may_wrap },
     }
 }
@@ -419,6 +427,8 @@ fn join(a: Shape, b: Shape) -> Shape {
         (Shape::Affine { stride: s, may_wrap: w }, Shape::Affine { stride: t, may_wrap: x }) if s == t => {
             Shape::Affine { stride: s, may_wrap: w || x }
         }
+        (by_row @ Shape::Affine { stride: 0, .. }, Shape::Uniform)
+        | (Shape::Uniform, by_row @ Shape::Affine { stride: 0, .. }) => by_row,
         _ => Shape::Varying,
     }
 }

@@ -60,7 +60,7 @@ impl Emitter<'_> {
         let mut known = Known { vector: Some(old), ..Known::default() };
         if self.spread(r) != Spread::Varying {
             self.known.insert(r, known.clone());
-            known.scalar = Some(self.first_running(r));
+            known.bases = vec![self.first_running(r)];
         }
         self.define(r, known);
     }

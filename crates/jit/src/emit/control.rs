@@ -508,7 +508,7 @@ leave:
         let [x, y] = inst.args[..] else { return None };
         // Not so steep that it could wrap twice.
         let even = |v: Value| match self.spread(v) {
-            Spread::Affine { stride, may_wrap: false } if stride > 0 => {
+            Spread::Affine { stride, may_wrap: false } if stride > 0 && self.rows == 1 => {
                 let whole = u128::from(stride.unsigned_abs()) * u128::from(self.w);
                 whole < 1 << (self.ty(v).bits() - 1)
             }

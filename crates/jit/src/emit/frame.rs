@@ -4,7 +4,7 @@ use hostwarp_ir::{Block, Elem, Type, Value};
 use hostwarp_plan::Shape as Spread;
 use std::mem::offset_of;
 
-use super::{Emitter, Known, Reg, Shape, Text, ops};
+use super::{Emitter, Known, Reg, ops};
 use crate::abi::Ctx;
 
 impl Emitter<'_> {
@@ -27,8 +27,17 @@ impl Emitter<'_> {
         Some(self.t.inst(format_args!("getelementptr i8, ptr {column}, i64 {within}")))
     }
 
+    /// The place of a row's first lane, given that of the group's.
+    fn row_in_column(&mut self, at: &str, ty: Type, row: usize) -> Reg {
+        let bytes = row * self.row() as usize * ty.bytes();
+        match bytes {
+            0 => at.to_owned(),
+            _ => self.t.inst(format_args!("getelementptr i8, ptr {at}, i64 {bytes}")),
+        }
+    }
+
     /// Writes to the frame what a whole group needs at the start of a block, in brief: of what is the same in all lanes or evenly
-    /// spaced only lane 0's value. Whoever wants to look at single lanes has to fill in the rest.
+    /// spaced only the value of lane 0, or of each row's first lane. Whoever wants to look at single lanes has to fill in the rest.
     pub(super) fn save_brief(&mut self, b: Block) {
         for v in self.plan.live_in[b.index()].clone() {
             if self.spread(v) == Spread::Varying {
@@ -36,10 +45,13 @@ impl Emitter<'_> {
                 continue;
             }
             let Some(at) = self.column(v) else { continue };
-            let (from, to) = (self.one(self.ty(v)), self.one(self.column_type(v)));
-            let value = self.scalar(v);
-            let value = self.t.convert("zext", from, &value, to);
-            self.t.line(format_args!("store {to} {value}, ptr {at}, align 1"));
+            let ty = self.column_type(v);
+            let (from, to) = (self.one(self.ty(v)), self.one(ty));
+            for (row, base) in self.bases(v).into_iter().enumerate() {
+                let value = self.t.convert("zext", from, &base, to);
+                let there = self.row_in_column(&at, ty, row);
+                self.t.line(format_args!("store {to} {value}, ptr {there}, align 1"));
+            }
         }
     }
 
@@ -47,16 +59,18 @@ impl Emitter<'_> {
     pub(super) fn load_brief(&mut self, v: Value) {
         let Some(at) = self.column(v) else { return };
         let (ty, own) = (self.column_type(v), self.ty(v));
-        let varying = self.spread(v) == Spread::Varying;
-        let shape = |e: &Self, ty| if varying { e.all(ty) } else { e.one(ty) };
-        let (from, to) = (shape(self, ty), shape(self, own));
-        let loaded = self.t.inst(format_args!("load {from}, ptr {at}, align 1"));
-        let value = self.t.convert("trunc", from, &loaded, to);
         let mut known = Known::default();
-        if varying {
-            known.vector = Some(value);
+        if self.spread(v) == Spread::Varying {
+            let (from, to) = (self.all(ty), self.all(own));
+            let loaded = self.t.inst(format_args!("load {from}, ptr {at}, align 1"));
+            known.vector = Some(self.t.convert("trunc", from, &loaded, to));
         } else {
-            known.scalar = Some(value);
+            let (from, to) = (self.one(ty), self.one(own));
+            for row in 0..self.homes(v).len() {
+                let there = self.row_in_column(&at, ty, row);
+                let loaded = self.t.inst(format_args!("load {from}, ptr {there}, align 1"));
+                known.bases.push(self.t.convert("trunc", from, &loaded, to));
+            }
             known.even = self.wraps[v.index()].then(|| "true".into());
         }
         self.write(v, &known, None);
@@ -102,23 +116,24 @@ impl Emitter<'_> {
         }
         if spread != Spread::Varying {
             // Only lanes that are there have put something into the frame.
-            let offset = self.t.inst(format_args!("mul i64 {first}, {}", ty.bytes()));
-            let there = self.t.inst(format_args!("getelementptr i8, ptr {at}, i64 {offset}"));
-            let loaded = self.t.inst(format_args!("load {one}, ptr {there}, align 1"));
-            let mut scalar = self.t.convert("trunc", one, &loaded, final_one);
-            if let Spread::Affine { stride, .. } = spread {
-                let wide = Shape::new(Elem::I64, 1);
-                let lanes = self.t.convert("trunc", wide, first, one);
-                let stride = stride as u64 & ty.elem.mask();
-                let passed = self.t.binary("mul", one, &lanes, &Text::constant(one, stride));
-                scalar = self.t.binary("sub", one, &scalar, &passed);
+            for row in 0..self.homes(v).len() as u32 {
+                let first = match spread {
+                    Spread::Affine { .. } if self.rows > 1 => self.first_of_row(bits, row),
+                    _ => first.to_owned(),
+                };
+                let offset = self.t.inst(format_args!("mul i64 {first}, {}", ty.bytes()));
+                let there = self.t.inst(format_args!("getelementptr i8, ptr {at}, i64 {offset}"));
+                let loaded = self.t.inst(format_args!("load {one}, ptr {there}, align 1"));
+                let mut base = self.t.convert("trunc", one, &loaded, final_one);
+                if let Spread::Affine { stride, .. } = spread {
+                    let passed = self.t.inst(format_args!("sub i64 {first}, {}", row * self.row()));
+                    base = self.step_back(one, &base, &passed, stride);
+                }
+                known.bases.push(base);
             }
-            known.scalar = Some(scalar);
         }
-        if let (Some(scalar), Some(vector), Spread::Affine { stride, .. }) =
-            (&known.scalar, &known.vector, spread)
-        {
-            let straight = self.spread_out(ty.elem, scalar, stride);
+        if let (Some(vector), Spread::Affine { stride, .. }) = (&known.vector, spread) {
+            let straight = self.spread_out(ty, &known.bases, stride);
             let same = self.t.compare("icmp eq", all, &straight, vector);
             let w = self.w;
             let same = self.bits(&same);

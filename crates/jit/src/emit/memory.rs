@@ -18,7 +18,9 @@ use crate::abi::{Callbacks, Ctx};
 enum Pattern {
     /// All the same address.
     One,
-    /// Each the place after the one before.
+    /// The lanes of each row the same address.
+    OnePerRow,
+    /// Each the place after the one before; each row begins anew.
     Row,
     /// Anything.
     Any,
@@ -50,14 +52,14 @@ const MOST_JOINT: i64 = 1 << 14;
 #[derive(Clone)]
 pub(super) struct JointCheck {
     root: Value,
-    /// What they access, in bytes from the root: lane 0's, and for rows that of all lanes.
+    /// What they access, in bytes from the root: the first lane's, and for rows that of all lanes.
     from: i64,
     to: i64,
     align: u32,
     /// Instructions, and where each is from the root.
     members: Vec<(usize, i64)>,
-    /// Where `from` is in its space, once it has been checked.
-    begin: Option<Reg>,
+    /// Where `from` is in its space, for each row that differs, once it has been checked.
+    begin: Option<Vec<Reg>>,
 }
 
 impl Emitter<'_> {
@@ -68,6 +70,7 @@ impl Emitter<'_> {
             // Every lane has its own local memory, so one address is many places.
             _ if mem.space == Space::Local => Pattern::Any,
             Spread::Uniform => Pattern::One,
+            Spread::Affine { stride: 0, .. } => Pattern::OnePerRow,
             Spread::Affine { stride, .. } if stride == size && self.can_mask(ty) => Pattern::Row,
             _ => Pattern::Any,
         };
@@ -104,7 +107,13 @@ impl Emitter<'_> {
             return;
         }
         self.order(mem, true);
-        let uniform = self.spread(r) != Spread::Varying;
+        if let spread @ Spread::Affine { .. } = self.spread(r) {
+            let known = self.load_by_row(&access, r, spread);
+            self.define(r, known);
+            self.order(mem, false);
+            return;
+        }
+        let uniform = self.spread(r) == Spread::Uniform;
         let shape = if uniform { self.one(access.ty) } else { self.all(access.ty) };
         let zero = Text::constant(shape, 0);
         let value = self.guarded(inst.guard, shape, &zero, |e, mask| {
@@ -118,12 +127,69 @@ impl Emitter<'_> {
             }
         });
         let known = if uniform {
-            Known { scalar: Some(value), ..Known::default() }
+            Known { bases: vec![value], ..Known::default() }
         } else {
             Known { vector: Some(value), ..Known::default() }
         };
         self.define(r, known);
         self.order(mem, false);
+    }
+
+    /// A load that gives all lanes of a row the same, without a guard.
+    fn load_by_row(&mut self, access: &Access, r: Value, spread: Spread) -> Known {
+        let mask = self.mask.clone();
+        if mask.is_some() || access.pattern != Pattern::OnePerRow {
+            let vector = self.load_lanes(access, mask.as_deref(), false);
+            self.known.insert(r, Known { vector: Some(vector.clone()), ..Known::default() });
+            let bases = self.bases_of(r, spread);
+            return Known { bases, vector: Some(vector), even: None };
+        }
+        let (one, rows, row) = (self.one(access.ty), self.rows, self.row());
+        let (fast, slow, done) = self.labels();
+        let known = self.known.clone();
+        let places = self.check_rows(access, access.size().into(), &fast, &slow);
+        self.t.label(&fast);
+        let (volatile, align) = (access.volatile, access.ty.elem.bytes());
+        let bases = self.by_place(&places, |e, at| {
+            e.t.inst(format_args!("load {volatile}{one}, ptr {at}, align {align}"))
+        });
+        if self.careful.is_some() {
+            return Known { bases, ..Known::default() };
+        }
+        let after = self.t.current.clone();
+        self.t.jump(&done);
+        self.known = known.clone();
+        self.t.label(&slow);
+        let vector = self.load_by_engine(access, None, false);
+        let asked: Vec<Reg> =
+            (0..rows).map(|n| self.lane_of(access.ty, &vector, &(n * row).to_string())).collect();
+        let slow_after = self.t.current.clone();
+        self.t.jump(&done);
+        self.known = known;
+        self.t.label(&done);
+        let joined = |(a, b): (&Reg, &Reg)| self.t.phi(one, [(a, &after), (b, &slow_after)]);
+        Known { bases: bases.iter().zip(&asked).map(joined).collect(), ..Known::default() }
+    }
+
+    /// Does something for every row, once for those with the same place.
+    fn by_place(&mut self, places: &[Reg], mut make: impl FnMut(&mut Self, &str) -> Reg) -> Vec<Reg> {
+        let mut made: Vec<(&str, Reg)> = vec![];
+        for at in places {
+            if !made.iter().any(|(place, _)| place == at) {
+                let new = make(self, at);
+                made.push((at, new));
+            }
+        }
+        let of = |at: &Reg| made.iter().find(|(place, _)| place == at).map(|(_, new)| new.clone());
+        places.iter().filter_map(of).collect()
+    }
+
+    /// How lanes reach memory, those in `mask` if there is one: rows of which part is missing are not looked at row by row.
+    fn pattern(&self, access: &Access, mask: Option<&str>) -> Pattern {
+        match access.pattern {
+            Pattern::Row | Pattern::OnePerRow if mask.is_some() && self.rows > 1 => Pattern::Any,
+            pattern => pattern,
+        }
     }
 
     /// A parameter at a place that is certainly there.
@@ -206,9 +272,9 @@ impl Emitter<'_> {
             return self.load_by_engine(access, mask, uniform);
         }
         let known = self.known.clone();
-        let value = match access.pattern {
+        let value = match self.pattern(access, mask) {
             Pattern::One => {
-                let at = self.check_one(access, &fast, &slow);
+                let at = self.check_rows(access, access.size().into(), &fast, &slow).swap_remove(0);
                 self.t.label(&fast);
                 let volatile = access.volatile;
                 let align = access.ty.elem.bytes();
@@ -216,11 +282,11 @@ impl Emitter<'_> {
                 if uniform { value } else { self.t.repeat(one, &value, self.w) }
             }
             Pattern::Row => {
-                let at = self.check_row(access, mask, &fast, &slow);
+                let places = self.check_row(access, mask, &fast, &slow);
                 self.t.label(&fast);
-                self.load_row(access, &at, mask)
+                self.load_row(access, &places, mask)
             }
-            Pattern::Any => {
+            Pattern::OnePerRow | Pattern::Any => {
                 let (base, offsets, safe) = self.check_any(access, mask, &fast, &slow);
                 self.t.label(&fast);
                 self.gather(access, &base, &offsets, &safe, mask)
@@ -287,9 +353,9 @@ impl Emitter<'_> {
             return;
         }
         let known = self.known.clone();
-        match access.pattern {
+        match self.pattern(access, mask) {
             Pattern::One => {
-                let at = self.check_one(access, &fast, &slow);
+                let at = self.check_rows(access, access.size().into(), &fast, &slow).swap_remove(0);
                 self.t.label(&fast);
                 let one = self.one(access.ty);
                 let scalar = if self.spread(value) == Spread::Uniform {
@@ -301,11 +367,11 @@ impl Emitter<'_> {
                 self.t.line(format_args!("store {volatile}{one} {scalar}, ptr {at}, align {align}"));
             }
             Pattern::Row => {
-                let at = self.check_row(access, mask, &fast, &slow);
+                let places = self.check_row(access, mask, &fast, &slow);
                 self.t.label(&fast);
-                self.store_row(access, &at, mask, &vector);
+                self.store_row(access, &places, mask, &vector);
             }
-            Pattern::Any => {
+            Pattern::OnePerRow | Pattern::Any => {
                 let (base, offsets, _) = self.check_any(access, mask, &fast, &slow);
                 self.t.label(&fast);
                 self.scatter(access, &base, &offsets, mask, &vector);
@@ -366,12 +432,12 @@ impl Emitter<'_> {
         self.sites.push((self.block, access.index));
         let stride = match self.spread(access.address) {
             Spread::Uniform => Some(0),
-            Spread::Affine { stride, may_wrap: false } => Some(stride),
+            Spread::Affine { stride, may_wrap: false } if self.rows == 1 => Some(stride),
             _ => None,
         };
         let (callback, addresses) = match stride {
             Some(stride) => {
-                let first = self.wide_address(access.address);
+                let first = self.wide_addresses_of_rows(access.address).swap_remove(0);
                 let callback = self.callback("memory.even", offset_of!(Callbacks, memory_even));
                 (callback, format!("i64 {first}, i64 {stride}"))
             }
@@ -399,11 +465,11 @@ impl Emitter<'_> {
         self.t.convert("zext", from, &vector, from.with(Elem::I64))
     }
 
-    /// The address all lanes have, or lane 0's, as 64 bits.
-    fn wide_address(&mut self, address: Value) -> Reg {
+    /// The address all lanes have, or each row's first lane's, as 64 bits.
+    fn wide_addresses_of_rows(&mut self, address: Value) -> Vec<Reg> {
         let from = self.one(self.ty(address));
-        let scalar = self.scalar(address);
-        self.t.convert("zext", from, &scalar, I64)
+        let bases = self.bases(address);
+        self.by_place(&bases, |e, base| e.t.convert("zext", from, base, I64))
     }
 
     /// Where a space begins in the host, and its size, as registers; for global memory the size of all of it.
@@ -527,35 +593,56 @@ impl Emitter<'_> {
         }
     }
 
-    /// Checks the place that all lanes access; answers where it is.
-    fn check_one(&mut self, access: &Access, fast: &str, slow: &str) -> Reg {
-        if let Some(at) = self.check_jointly(access, (fast, slow)) {
-            return at;
+    /// Checks the `len` bytes that each row accesses, or that all lanes do; answers where they are.
+    fn check_rows(&mut self, access: &Access, len: u64, fast: &str, slow: &str) -> Vec<Reg> {
+        if let Some(places) = self.check_jointly(access, (fast, slow)) {
+            return places;
         }
-        let address = self.wide_address(access.address);
-        let offset = self.offset(access.space, I64, &address);
-        let size = access.size();
+        let addresses = self.wide_addresses_of_rows(access.address);
+        let offsets = self.by_place(&addresses, |e, address| e.offset(access.space, I64, address));
         let (base, _) = self.window(access.space);
-        let at = self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {offset}"));
-        self.check_range(access.space, &offset, size.into(), size, None, (fast, slow));
-        at
+        let places = self.by_place(&offsets, |e, offset| {
+            e.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {offset}"))
+        });
+        let even = self.even(access.address);
+        self.check_ranges(access.space, &offsets, len, access.size(), even, (fast, slow));
+        places
     }
 
-    /// Checks a row from its first lane in the mask to its last; answers where lane 0's place is.
-    fn check_row(&mut self, access: &Access, mask: Option<&str>, fast: &str, slow: &str) -> Reg {
-        if let Some(at) = self.check_jointly(access, (fast, slow)) {
-            return at;
+    /// [`Emitter::check_range`] for every row.
+    fn check_ranges(
+        &mut self,
+        space: Space,
+        offsets: &[Reg],
+        len: u64,
+        align: u32,
+        mut even: Option<Reg>,
+        (fast, slow): (&str, &str),
+    ) {
+        let mut left: Vec<&Reg> = offsets.iter().collect();
+        left.sort();
+        left.dedup();
+        while let Some(offset) = left.pop() {
+            let next = if left.is_empty() { fast.to_owned() } else { self.t.fresh_label("row") };
+            self.check_range(space, offset, len, align, even.take(), (&next, slow));
+            if !left.is_empty() {
+                self.t.label(&next);
+            }
         }
+    }
+
+    /// Checks a row from its first lane in the mask to its last; answers where its first lane's place is. Without a mask there may be
+    /// several rows.
+    fn check_row(&mut self, access: &Access, mask: Option<&str>, fast: &str, slow: &str) -> Vec<Reg> {
         let size = access.size();
-        let address = self.wide_address(access.address);
+        let Some(mask) = mask else {
+            return self.check_rows(access, u64::from(size * self.row()), fast, slow);
+        };
+        let address = self.wide_addresses_of_rows(access.address).swap_remove(0);
         let offset = self.offset(access.space, I64, &address);
         let (base, _) = self.window(access.space);
         let at = self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {offset}"));
         let even = self.even(access.address);
-        let Some(mask) = mask else {
-            self.check_range(access.space, &offset, u64::from(size * self.w), size, even, (fast, slow));
-            return at;
-        };
         let bits = self.bits(mask);
         let below = self.count_zeros("cttz", &bits);
         let above = self.count_zeros("ctlz", &bits);
@@ -569,7 +656,7 @@ impl Emitter<'_> {
         let mut fine = self.and(there, aligned);
         fine = self.and(fine, even);
         self.t.branch_likely(&fine, fast, slow);
-        at
+        vec![at]
     }
 
     /// Accesses of the block being written, run by all lanes, that are a known distance apart: they are checked together, when the
@@ -578,7 +665,7 @@ impl Emitter<'_> {
     pub(super) fn find_joint_checks(&mut self) {
         self.joint_checks.clear();
         let func = self.func;
-        let mut found: Vec<((Space, Value, bool), JointCheck)> = vec![];
+        let mut found: Vec<((Space, Value, Pattern), JointCheck)> = vec![];
         for (index, inst) in func.block(self.block).insts.iter().enumerate() {
             let (mem, ty) = match inst.op {
                 Op::Load(mem) => (Some(mem), inst.result.map(|r| self.ty(r))),
@@ -589,12 +676,12 @@ impl Emitter<'_> {
                 let access = self.access(index, inst, mem, ty);
                 let lanes = match access.pattern {
                     Pattern::One => 1,
-                    Pattern::Row => i64::from(self.w),
+                    Pattern::OnePerRow => i64::from(matches!(inst.op, Op::Load(_))),
+                    Pattern::Row => i64::from(self.row()),
                     Pattern::Any => 0,
                 };
                 let (root, offset) = self.root(access.address);
-                let (size, key) =
-                    (i64::from(access.size()), (mem.space, root, access.pattern == Pattern::Row));
+                let (size, key) = (i64::from(access.size()), (mem.space, root, access.pattern));
                 let (from, to) = (offset, offset + size * lanes);
                 if lanes > 0 && !(mem.space == Space::Param && self.constant(access.address).is_some()) {
                     let near = |c: &JointCheck| {
@@ -650,9 +737,9 @@ impl Emitter<'_> {
         (address, offset)
     }
 
-    /// Checks an access together with others, or not at all if that has been done; answers where lane 0's place is. None for one that is
-    /// to be checked by itself.
-    fn check_jointly(&mut self, access: &Access, (fast, slow): (&str, &str)) -> Option<Reg> {
+    /// Checks an access together with others, or not at all if that has been done; answers where each row's first place is. None for one
+    /// that is to be checked by itself.
+    fn check_jointly(&mut self, access: &Access, (fast, slow): (&str, &str)) -> Option<Vec<Reg>> {
         self.careful.as_ref()?;
         let index = access.index;
         let position =
@@ -665,25 +752,29 @@ impl Emitter<'_> {
             Some(begin) => begin.clone(),
             None => {
                 let narrow = self.one(self.ty(check.root));
-                let root = self.scalar(check.root);
+                let roots = self.bases(check.root);
                 // Modulo the width of the address, as the lanes count. If the range is there nothing in it has wrapped.
-                let from = check.from as u64 & narrow.elem.mask();
-                let first = self.t.binary("add", narrow, &root, &Text::constant(narrow, from));
-                let wide = self.t.convert("zext", narrow, &first, I64);
-                self.offset(access.space, I64, &wide)
+                let from = Text::constant(narrow, check.from as u64 & narrow.elem.mask());
+                self.by_place(&roots, |e, root| {
+                    let first = e.t.binary("add", narrow, root, &from);
+                    let wide = e.t.convert("zext", narrow, &first, I64);
+                    e.offset(access.space, I64, &wide)
+                })
             }
         };
-        let here = self.t.inst(format_args!("add i64 {begin}, {}", offset - check.from));
-        let at = self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {here}"));
+        let places = self.by_place(&begin, |e, begin| {
+            let here = e.t.inst(format_args!("add i64 {begin}, {}", offset - check.from));
+            e.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {here}"))
+        });
         if check.begin.is_some() {
             self.t.jump(fast);
         } else {
             let even = self.even(check.root);
             let len = (check.to - check.from) as u64;
-            self.check_range(access.space, &begin, len, check.align, even, (fast, slow));
+            self.check_ranges(access.space, &begin, len, check.align, even, (fast, slow));
             self.joint_checks[n].begin = Some(begin);
         }
-        Some(at)
+        Some(places)
     }
 
     /// Checks every lane: all must be in one allocation, which they are if they are in the lowest one's. Answers the base, the
@@ -746,7 +837,9 @@ impl Emitter<'_> {
         if access.space == Space::Local {
             let lane = self.lane();
             let stride = self.field("local.stride", "i64", offset_of!(Ctx, local_stride));
-            let lane = self.spread_out(Elem::I64, &lane, 1);
+            let first = self.t.repeat(I64, &lane, w);
+            let lanes = Text::list(Elem::I64, 0..u64::from(w));
+            let lane = self.t.binary("add", all, &first, &lanes);
             let stride_all = self.t.repeat(I64, &stride, w);
             let own = self.t.binary("mul", all, &lane, &stride_all);
             places = self.t.binary("add", all, &places, &own);
@@ -765,12 +858,18 @@ impl Emitter<'_> {
         (Shape::new(elem, self.w), (bits / 64).max(1))
     }
 
-    fn load_row(&mut self, access: &Access, at: &str, mask: Option<&str>) -> Reg {
+    /// Loads rows, or the lanes in `mask` of the only row.
+    fn load_row(&mut self, access: &Access, places: &[Reg], mask: Option<&str>) -> Reg {
         let all = self.all(access.ty);
         let (volatile, align) = (access.volatile, access.ty.elem.bytes());
         let Some(mask) = mask else {
-            return self.t.inst(format_args!("load {volatile}{all}, ptr {at}, align {align}"));
+            let row = all.times(all.n / self.rows);
+            let rows = self.by_place(places, |e, at| {
+                e.t.inst(format_args!("load {volatile}{row}, ptr {at}, align {align}"))
+            });
+            return self.t.concat(row, &rows);
         };
+        let at = &places[0];
         let (part, count) = self.parts(access.ty);
         let row = part.times(part.n * count);
         let mask = self.spread_mask(mask, count);
@@ -784,13 +883,22 @@ impl Emitter<'_> {
         self.t.convert("bitcast", row, &loaded, all)
     }
 
-    fn store_row(&mut self, access: &Access, at: &str, mask: Option<&str>, value: &str) {
+    /// Stores rows, the later ones last, or the lanes in `mask` of the only row.
+    fn store_row(&mut self, access: &Access, places: &[Reg], mask: Option<&str>, value: &str) {
         let all = self.all(access.ty);
         let (volatile, align) = (access.volatile, access.ty.elem.bytes());
         let Some(mask) = mask else {
-            self.t.line(format_args!("store {volatile}{all} {value}, ptr {at}, align {align}"));
+            let row = all.times(all.n / self.rows);
+            for (n, at) in (0..).zip(places) {
+                let part = match self.rows {
+                    1 => value.to_owned(),
+                    _ => self.t.shuffle(all, value, "poison", n * row.n..(n + 1) * row.n),
+                };
+                self.t.line(format_args!("store {volatile}{row} {part}, ptr {at}, align {align}"));
+            }
             return;
         };
+        let at = &places[0];
         let (part, count) = self.parts(access.ty);
         let row = part.times(part.n * count);
         let value = self.t.convert("bitcast", all, value, row);

@@ -215,6 +215,20 @@ impl Text {
         self.inst(format_args!("shufflevector {shape} {a}, {shape} {b}, <{n} x i32> {mask}"))
     }
 
+    /// Vectors of one shape, a power of two of them, one after the other.
+    pub(crate) fn concat(&mut self, shape: Shape, parts: &[Reg]) -> Reg {
+        match parts {
+            [] => "poison".into(),
+            [one] => one.clone(),
+            _ => {
+                let (low, high) = parts.split_at(parts.len() / 2);
+                let (low, high) = (self.concat(shape, low), self.concat(shape, high));
+                let half = shape.times(shape.n * (parts.len() / 2) as u32);
+                self.shuffle(half, &low, &high, 0..2 * half.n)
+            }
+        }
+    }
+
     /// The elements of a flat vector (or a scalar) repeated `times` over.
     pub(crate) fn repeat(&mut self, shape: Shape, a: &str, times: u32) -> Reg {
         if times == 1 {
