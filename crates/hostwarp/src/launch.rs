@@ -2,13 +2,14 @@
 
 use crate::cache;
 use crate::module::Compiled;
-use crate::schedule::{Interp, Progress, run_grid};
+use crate::schedule::{Full, Interp, Jit, Progress, run_grid};
 use crate::{Buffer, Device, Error, Kernel, Pod};
 use hostwarp_interp::{Launch, Limits, Program};
 use hostwarp_ir::Op;
 use hostwarp_isa::{Kind, Ty};
-use hostwarp_jit::KernelText;
 use hostwarp_jit::llvm::{Object, Tier};
+use hostwarp_jit::target::Target;
+use hostwarp_jit::{KernelText, Paths};
 use hostwarp_plan::{Assume, may_split_warps};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -121,6 +122,7 @@ pub struct LaunchBuilder<'a> {
     args: Vec<(Option<String>, Arg)>,
     engine: Engine,
     width: Option<u32>,
+    paths: Option<Paths>,
     threads: Option<usize>,
     fuel: Option<u64>,
     timeout: Option<Duration>,
@@ -128,6 +130,8 @@ pub struct LaunchBuilder<'a> {
     progress: Option<&'a Progress<'a>>,
 }
 
+/// How many lanes to run at once if so many words are alive in each, at most: of 32 registers of 512 bits, 128 lanes take eight to a word.
+const WIDE: [(u32, u32); 2] = [(128, 3), (64, 7)];
 /// Threads a CTA may have.
 pub const MAX_CTA_THREADS: u64 = 1024;
 /// Bytes of shared memory a CTA may have: what sm_90 allows.
@@ -143,6 +147,7 @@ impl<'a> LaunchBuilder<'a> {
             args: vec![],
             engine: Engine::Auto,
             width: None,
+            paths: None,
             threads: None,
             fuel: None,
             timeout: None,
@@ -184,6 +189,13 @@ impl<'a> LaunchBuilder<'a> {
     /// Which engine.
     pub fn engine(mut self, engine: Engine) -> Self {
         self.engine = engine;
+        self
+    }
+
+    /// What the jit's code can do by itself; chosen by the kernel unless set. Never changes a bit. With [`Paths::Together`] the interpreter
+    /// does the rest, however much it is; what is chosen changes if that turns out to be much.
+    pub fn paths(mut self, paths: Paths) -> Self {
+        self.paths = Some(paths);
         self
     }
 
@@ -252,7 +264,16 @@ impl<'a> LaunchBuilder<'a> {
         let threads = self.threads.unwrap_or(device.threads());
         let began = Instant::now();
         match &ready.jit {
-            Some(jit) => run_grid(&launch, &*jit.kernel, threads, self.progress)?,
+            Some(compiled) => {
+                let full = || {
+                    // What compiled once compiles again; if not, there is still what there is.
+                    let full = compile(device, &ready.program, Paths::All).ok()?;
+                    Some(full.kernel)
+                };
+                // Who asks for one edition gets that.
+                let full: Option<&Full<'_>> = if self.paths.is_none() { Some(&full) } else { None };
+                run_grid(&launch, &Jit { compiled, full }, threads, self.progress)?;
+            }
             None => run_grid(&launch, &Interp, threads, self.progress)?,
         }
         Ok(Report {
@@ -275,8 +296,10 @@ impl<'a> LaunchBuilder<'a> {
             Emit::Ir => Ok(program.func().to_string()),
             Emit::Plan => Ok(program.plan().to_string()),
             Emit::Llvm => {
-                let target = self.kernel.module().device().target().map_err(Error::launch)?;
-                let text = KernelText::new(&program, &target).map_err(|e| Error::launch(e.to_string()))?;
+                let target = target()?;
+                let paths = self.choose_paths(&program, block);
+                let text =
+                    KernelText::new(&program, &target, paths).map_err(|e| Error::launch(e.to_string()))?;
                 Ok(text.text().to_string())
             }
         }
@@ -418,21 +441,9 @@ impl<'a> LaunchBuilder<'a> {
             .iter()
             .flat_map(|b| &b.insts)
             .all(|i| !matches!(i.op, Op::Atomic(..)) && i.result.is_none_or(|r| func.ty(r).count == 1));
-        let target = self.kernel.module().device().target();
-        let (registers, bits) = target.map_or((32, 512), |t| (t.vector_registers(), t.vector_bits));
-        // What is alive should stay in registers: at 128 lanes, 32 of 512 bits hold three words of each and what is needed in between.
-        let in_registers = |w: u32| plan.pressure <= registers * 7 / 8 * bits / (32 * w);
-        let most = if apart {
-            32
-        } else if plain {
-            128
-        } else {
-            64
-        };
-        // The narrowest registers are soon too few for a warp.
-        let least = if bits < 256 && may_split_warps(func) { 16 } else { 32 };
-        let mut widths = [128, 64, 32, 16].into_iter().filter(|w| (least..=most).contains(w));
-        Ok(widths.find(|w| (fits(*w) || *w <= 32) && in_registers(*w)).unwrap_or(least))
+        let wide =
+            WIDE.into_iter().find(|(w, words)| fits(*w) && plan.pressure <= *words && (plain || *w <= 64));
+        Ok(wide.filter(|_| !apart).map_or(32, |(w, _)| w))
     }
 
     fn prepare(&self, block: [u32; 3]) -> Result<Ready, Error> {
@@ -444,7 +455,7 @@ impl<'a> LaunchBuilder<'a> {
         }
         let mut width = self.choose_width(block)?;
         loop {
-            match self.compile(Assume::for_block(block, width))? {
+            match self.compile(block, width)? {
                 Ok(jit) => {
                     let program = jit.kernel.program().clone();
                     return Ok(Ready { program, jit: Some(jit), note: None });
@@ -459,14 +470,21 @@ impl<'a> LaunchBuilder<'a> {
         }
     }
 
-    fn compile(&self, assume: Assume) -> Result<Result<Compiled, String>, Error> {
+    /// What compiled code is to do by itself.
+    fn choose_paths(&self, program: &Program, block: [u32; 3]) -> Paths {
+        self.paths.unwrap_or_else(|| Paths::likely(program.func(), program.plan(), block.iter().product()))
+    }
+
+    fn compile(&self, block: [u32; 3], width: u32) -> Result<Result<Compiled, String>, Error> {
+        let assume = Assume::for_block(block, width);
         let mut made = self.kernel.cache().lock();
-        if let Some(done) = made.jit.get(&assume) {
+        let program = made.program(self.kernel.compiled(), assume)?;
+        let paths = self.choose_paths(&program, block);
+        if let Some(done) = made.jit.get(&(assume, paths)) {
             return Ok(done.clone());
         }
-        let program = made.program(self.kernel.compiled(), assume)?;
-        let compiled = compile(self.kernel.module().device(), &program);
-        made.jit.insert(assume, compiled.clone());
+        let compiled = compile(self.kernel.module().device(), &program, paths);
+        made.jit.insert((assume, paths), compiled.clone());
         Ok(compiled)
     }
 }
@@ -478,10 +496,10 @@ struct Ready {
 }
 
 /// The compiled kernel: from the device's cache if it is there, and only otherwise from LLVM.
-fn compile(device: &Device, program: &Arc<Program>) -> Result<Compiled, String> {
-    let target = device.target()?;
+fn compile(device: &Device, program: &Arc<Program>, paths: Paths) -> Result<Compiled, String> {
+    let target = target().map_err(|e| e.to_string())?;
     let tier = Tier::light();
-    let write = || KernelText::new(program, &target).map_err(|e| e.to_string());
+    let write = || KernelText::new(program, &target, paths).map_err(|e| e.to_string());
     if device.cache().is_none() {
         // Without it there is nothing to write the text for.
         device.llvm()?;
@@ -490,7 +508,7 @@ fn compile(device: &Device, program: &Arc<Program>) -> Result<Compiled, String> 
     let cache = device.cache().map(|cache| (cache, cache::key(&text, &tier)));
     if let Some(object) = cache.and_then(|(cache, key)| cache.get(&key)) {
         if let Ok(kernel) = text.load(Object(object)) {
-            return Ok(Compiled { kernel: Arc::new(kernel), cached: true });
+            return Ok(Compiled { kernel: Arc::new(kernel), full: Arc::default(), cached: true });
         }
         text = write()?;
     }
@@ -499,5 +517,9 @@ fn compile(device: &Device, program: &Arc<Program>) -> Result<Compiled, String> 
         // A cache that cannot be written to costs time, nothing else.
         let _ = cache.put(&key, &kernel.object().0);
     }
-    Ok(Compiled { kernel: Arc::new(kernel), cached: false })
+    Ok(Compiled { kernel: Arc::new(kernel), full: Arc::default(), cached: false })
+}
+
+fn target() -> Result<Target, Error> {
+    Target::host().ok_or_else(|| Error::launch("the jit does not know this CPU; use the interpreter"))
 }

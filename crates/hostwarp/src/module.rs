@@ -8,11 +8,11 @@ use hostwarp_compile::{Diagnostic, Severity, Unusable};
 use hostwarp_interp::Program;
 use hostwarp_ir as ir;
 use hostwarp_isa::Profile;
-use hostwarp_jit::JitKernel;
+use hostwarp_jit::{JitKernel, Paths};
 use hostwarp_memory::{Block, Space};
 use hostwarp_plan::Assume;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
 /// How a module is loaded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,13 +57,15 @@ pub(crate) struct Made {
     /// The primitive function, once asked for.
     primitive: Option<ir::Function>,
     programs: HashMap<Assume, Arc<Program>>,
-    pub(crate) jit: HashMap<Assume, Result<Compiled, String>>,
+    pub(crate) jit: HashMap<(Assume, Paths), Result<Compiled, String>>,
 }
 
 /// A kernel of the jit.
 #[derive(Clone, Debug)]
 pub(crate) struct Compiled {
     pub(crate) kernel: Arc<JitKernel>,
+    /// The edition for whatever lanes do, once the first has turned out not to be enough. None if it cannot be made.
+    pub(crate) full: Arc<OnceLock<Option<Arc<JitKernel>>>>,
     /// Whether another process compiled it.
     pub(crate) cached: bool,
 }

@@ -6,11 +6,12 @@
 //! Which CTAs spin and which only have much to do cannot be told from outside, so the ones that come back get short turns at
 //! first, and longer ones each time: a look at a flag is cheap, and long work is soon left alone.
 
+use crate::module::Compiled;
 use hostwarp_interp::{Cta, KernelFault, Launch, Outcome};
-use hostwarp_jit::JitKernel;
+use hostwarp_jit::{JitKernel, Paths};
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// How many CTAs of a launch can be under way at once: what the largest GPUs keep resident.
 pub const RESIDENT: usize = 2048;
@@ -72,7 +73,31 @@ impl RunCtas for Interp {
     }
 }
 
-impl RunCtas for JitKernel {
+/// Compiles everything.
+pub(crate) type Full<'a> = dyn Fn() -> Option<Arc<JitKernel>> + Sync + 'a;
+
+/// The engine that compiles: at first only what most kernels need, everything if that turns out not to be enough.
+pub(crate) struct Jit<'a> {
+    pub(crate) compiled: &'a Compiled,
+    /// None if what there is has to do.
+    pub(crate) full: Option<&'a Full<'a>>,
+}
+
+impl Jit<'_> {
+    /// CTAs that may be left to the interpreter: about as long as compiling takes.
+    const ENOUGH: u32 = 32;
+
+    fn kernel(&self) -> &JitKernel {
+        let Compiled { kernel, full, .. } = self.compiled;
+        let enough = kernel.paths() == Paths::All || kernel.handed_over() < Self::ENOUGH;
+        match self.full.filter(|_| !enough) {
+            Some(make) => full.get_or_init(make).as_ref().unwrap_or(kernel),
+            None => kernel,
+        }
+    }
+}
+
+impl RunCtas for Jit<'_> {
     fn room(&self, launch: &Launch<'_>) -> Cta {
         Cta::new(launch)
     }
@@ -85,11 +110,11 @@ impl RunCtas for JitKernel {
         count: u64,
         budget: u64,
     ) -> (u64, Outcome) {
-        JitKernel::start(self, launch, cta, first, count, budget)
+        self.kernel().start(launch, cta, first, count, budget)
     }
 
     fn go_on(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
-        self.run(launch, cta, budget)
+        self.kernel().run(launch, cta, budget)
     }
 }
 

@@ -39,6 +39,12 @@ pub(crate) const MIXED: u32 = 6;
 /// [Many](Ctx::many) groups were to be run, and after this one, which came to [`Ctx::from`], the budget for all is used up.
 pub(crate) const YIELD: u32 = 7;
 
+/// The group's lanes, all that were started, are at the start of [`Ctx::from`], and compiled code cannot go on from there. What they need
+/// is in the frame, in [brief](BRIEF).
+pub(crate) const HANDED: u32 = 8;
+/// As [`HANDED`], but the lanes may be at several blocks, as told to [`Callbacks::park`], and what they need is there for each of them.
+pub(crate) const HANDED_APART: u32 = 9;
+
 /// Set in a block to start at: values that are the same in all lanes of a group, or evenly spaced, are in its first lane's place of the
 /// frame only. So they are left at a barrier by groups that [come to it whole](AT_BARRIER).
 pub(crate) const BRIEF: u32 = 1 << 30;

@@ -8,6 +8,10 @@
 //!   skipped when there are none. Lanes that go back to a loop's header wait there until the last block of the loop is done, so
 //!   lanes inside a loop are always in the same iteration; that is what makes the plan's shapes hold.
 //!
+//! Most kernels never need the second. So there is a first edition of a kernel without it ([`Paths::Together`]): where lanes would
+//! come apart, where a check fails or a value is not as evenly spaced as the plan hopes, it hands the group over to the interpreter.
+//! What follows is about the full edition.
+//!
 //! Code goes from `u` to `m` where lanes split, and back where all are together again. `u` also leaves to `m` when the check of a
 //! memory op fails and the block has done nothing yet that anybody could see: `m` runs it from its start, and knows how to ask
 //! the engine.
@@ -33,7 +37,7 @@ use std::fmt::Write;
 use std::mem::offset_of;
 
 use hostwarp_ir::{Axis, Block, Elem, Function, Inst, Op, Special, Term, Type, Value};
-use hostwarp_plan::{Plan, Shape as Spread};
+use hostwarp_plan::{Invariance, Plan, Shape as Spread};
 
 use crate::abi::{Callbacks, Ctx};
 use crate::target::Target;
@@ -51,10 +55,72 @@ pub(crate) struct Emitted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 
+/// What compiled code can do by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Paths {
+    /// Groups whose lanes are all there and go the same way. Anything else is left to the interpreter, which is slow: good only for
+    /// kernels where that is rare.
+    Together,
+    /// Whatever lanes do.
+    All,
+}
+
+impl Paths {
+    /// What a kernel in blocks of `threads` threads will hardly ever need more than: lanes come apart only at a comparison of a
+    /// thread's number in the grid with something that is the same for the launch, as at the end of the data.
+    pub fn likely(func: &Function, plan: &Plan, threads: u32) -> Paths {
+        let mut made = vec![None; func.types.len()];
+        let mut handed: HashMap<Value, Vec<Value>> = HashMap::new();
+        for b in &func.blocks {
+            for i in &b.insts {
+                if let Some(r) = i.result {
+                    made[r.index()] = Some(i);
+                }
+            }
+            for t in b.term.targets() {
+                for (p, a) in func.block(t.block).params.iter().zip(&t.args) {
+                    handed.entry(*p).or_default().push(*a);
+                }
+            }
+        }
+        // Looks at no more than a few.
+        let by_cta = |mut work: Vec<Value>| {
+            for _ in 0..64 {
+                let Some(v) = work.pop() else { return false };
+                match made[v.index()] {
+                    Some(Inst { op: Op::Special(Special::Ctaid(_)), .. }) => return true,
+                    Some(i) if i.op.is_pure() => work.extend(&i.args),
+                    _ => work.extend(handed.get(&v).into_iter().flatten()),
+                }
+            }
+            false
+        };
+        let at_the_end = |c: Value| {
+            let Some(Inst { op: Op::Cmp(_), args, .. }) = made[c.index()] else { return false };
+            let fixed = |v: &Value| plan.invariance[v.index()] == Invariance::Launch;
+            let even = |v: &Value| matches!(plan.shape[v.index()], Spread::Affine { .. });
+            let [x, y] = &args[..] else { return false };
+            (fixed(x) && even(y) || even(x) && fixed(y)) && by_cta(vec![*x, *y])
+        };
+        let rare = |b: &Block| match &func.block(*b).term {
+            _ if !plan.divergent[b.index()] => true,
+            Term::Branch(c, ..) => at_the_end(*c),
+            _ => false,
+        };
+        let together = threads.is_multiple_of(plan.assume.group) && plan.order.iter().all(rare);
+        if together { Paths::Together } else { Paths::All }
+    }
+}
+
 /// Writes the LLVM IR of `func` for groups of `plan.assume.group` lanes.
-pub(crate) fn emit(func: &Function, plan: &Plan, target: &Target) -> Result<Emitted, Unsupported> {
+pub(crate) fn emit(
+    func: &Function,
+    plan: &Plan,
+    target: &Target,
+    paths: Paths,
+) -> Result<Emitted, Unsupported> {
     memory::check(func)?;
-    let mut emitter = Emitter::new(func, plan, Cpu::new(target))?;
+    let mut emitter = Emitter::new(func, plan, Cpu::new(target), paths)?;
     emitter.kernel()?;
     Ok(emitter.finish())
 }
@@ -73,6 +139,7 @@ struct Emitter<'a> {
     func: &'a Function,
     plan: &'a Plan,
     cpu: Cpu,
+    paths: Paths,
     /// Lanes in a group.
     w: u32,
     /// Rows of a group.
@@ -110,7 +177,7 @@ struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(func: &'a Function, plan: &'a Plan, cpu: Cpu) -> Result<Emitter<'a>, Unsupported> {
+    fn new(func: &'a Function, plan: &'a Plan, cpu: Cpu, paths: Paths) -> Result<Emitter<'a>, Unsupported> {
         let w = plan.assume.group;
         let refuse = |why: &str| Err(Unsupported(why.to_owned()));
         if ![8, 16, 32, 64, 128].contains(&w) {
@@ -164,11 +231,17 @@ impl<'a> Emitter<'a> {
                 range[v.index()] = Some((lo.min(at), hi.max(at)));
             }
         }
-        let wraps = plan.shape.iter().map(|s| matches!(s, Spread::Affine { may_wrap: true, .. })).collect();
+        let wraps = match paths {
+            Paths::All => {
+                plan.shape.iter().map(|s| matches!(s, Spread::Affine { may_wrap: true, .. })).collect()
+            }
+            Paths::Together => wraps_unseen(func, plan),
+        };
         let mut emitter = Emitter {
             func,
             plan,
             cpu,
+            paths,
             w,
             rows: plan.assume.rows,
             t: Text::default(),
@@ -671,6 +744,11 @@ group:
                 known.bases = self.pure_bases(inst, r)?;
                 if self.wraps[r.index()] {
                     known.even = Some(self.stays_even(inst, r));
+                } else if let (true, Some(careful)) = (may_wrap_here(inst, self.plan), self.careful.clone()) {
+                    let even = self.stays_even(inst, r);
+                    let on = self.t.fresh_label("even");
+                    self.t.branch_likely(&even, &on, &careful);
+                    self.t.label(&on);
                 }
             }
             spread => {
@@ -936,6 +1014,45 @@ group:
         }
         self.define(r, known);
     }
+}
+
+/// Whether an op is an extension whose result is evenly spaced only if nothing wraps.
+fn may_wrap_here(inst: &Inst, plan: &Plan) -> bool {
+    let wraps = |r: Value| matches!(plan.shape[r.index()], Spread::Affine { may_wrap: true, .. });
+    matches!(inst.op, Op::Zext | Op::Sext) && inst.result.is_some_and(wraps)
+}
+
+/// Values that may have wrapped unnoticed in code that hands over where something wraps: it cannot where the block has been seen to
+/// do something.
+fn wraps_unseen(func: &Function, plan: &Plan) -> Vec<bool> {
+    let mut wraps = vec![false; func.types.len()];
+    for b in &plan.order {
+        let mut seen = false;
+        for inst in &func.block(*b).insts {
+            if let Some(r) = inst.result.filter(|_| seen && may_wrap_here(inst, plan)) {
+                wraps[r.index()] = true;
+            }
+            seen |= is_seen(&inst.op);
+        }
+    }
+    let may = |v: Value| matches!(plan.shape[v.index()], Spread::Affine { may_wrap: true, .. });
+    let mut changed = wraps.contains(&true);
+    while std::mem::take(&mut changed) {
+        for b in &plan.order {
+            let data = func.block(*b);
+            let made = data.insts.iter().filter_map(|i| i.result.map(|r| (r, &i.args[..])));
+            let handed = data.term.targets();
+            let handed =
+                handed.iter().flat_map(|t| func.block(t.block).params.iter().copied().zip(t.args.chunks(1)));
+            for (r, args) in made.chain(handed) {
+                if !wraps[r.index()] && may(r) && args.iter().any(|a| wraps[a.index()]) {
+                    wraps[r.index()] = true;
+                    changed = true;
+                }
+            }
+        }
+    }
+    wraps
 }
 
 /// Whether others can tell that an op was run: then its block cannot be run again.

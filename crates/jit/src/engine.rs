@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::atomic::{self, AtomicU32};
 use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use hostwarp_ir::{BarrierKind, Block, Term, TrapKind};
 use hostwarp_plan::{Assume, Shape};
 
 use crate::abi::{self, Callbacks, Ctx, Entry};
-use crate::emit::{self, Unsupported};
+use crate::emit::{self, Paths, Unsupported};
 use crate::llvm::{CompileError, Llvm, Object, Tier};
 use crate::object::{LoadError, Loaded};
 use crate::slow::{self, Lanes};
@@ -51,6 +52,7 @@ impl From<Unsupported> for JitError {
 pub struct KernelText {
     program: Arc<Program>,
     target: Target,
+    paths: Paths,
     text: String,
     sites: Vec<(Block, usize)>,
 }
@@ -63,11 +65,12 @@ impl fmt::Debug for KernelText {
 
 impl KernelText {
     /// Writes the kernel for groups of `program.plan().assume.group` lanes.
-    pub fn new(program: &Arc<Program>, target: &Target) -> Result<KernelText, JitError> {
-        let emitted = emit::emit(program.func(), program.plan(), target)?;
+    pub fn new(program: &Arc<Program>, target: &Target, paths: Paths) -> Result<KernelText, JitError> {
+        let emitted = emit::emit(program.func(), program.plan(), target, paths)?;
         Ok(KernelText {
             program: program.clone(),
             target: target.clone(),
+            paths,
             text: emitted.text,
             sites: emitted.sites,
         })
@@ -104,7 +107,7 @@ impl KernelText {
         };
         // SAFETY: every text we write defines it with this signature, and an object is one of such a text.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(find("kernel")?) };
-        let KernelText { program, text, sites, .. } = self;
+        let KernelText { program, text, sites, paths, .. } = self;
         let plain = |term: &Term| match term {
             Term::Barrier { kind, .. } => *kind == BarrierKind::Sync,
             _ => true,
@@ -116,6 +119,8 @@ impl KernelText {
             sites,
             object,
             entry,
+            paths,
+            handed_over: AtomicU32::new(0),
             in_one_go,
             tids: RwLock::default(),
             _loaded: loaded,
@@ -136,6 +141,9 @@ pub struct JitKernel {
     sites: Vec<(Block, usize)>,
     object: Object,
     entry: Entry,
+    paths: Paths,
+    /// CTAs that were left to the interpreter.
+    handed_over: AtomicU32,
     /// Whether compiled code can go from group to group and from CTA to CTA by itself: what it tells the engine on the way is told just
     /// before it stops.
     in_one_go: bool,
@@ -170,8 +178,19 @@ impl JitKernel {
         llvm: Llvm,
         target: &Target,
         tier: &Tier,
+        paths: Paths,
     ) -> Result<JitKernel, JitError> {
-        KernelText::new(program, target)?.compile(llvm, tier)
+        KernelText::new(program, target, paths)?.compile(llvm, tier)
+    }
+
+    /// What it can do by itself.
+    pub fn paths(&self) -> Paths {
+        self.paths
+    }
+
+    /// CTAs that it has left to the interpreter so far.
+    pub fn handed_over(&self) -> u32 {
+        self.handed_over.load(atomic::Ordering::Relaxed)
     }
 
     /// The LLVM IR it was made from.
@@ -255,6 +274,7 @@ impl JitKernel {
             let outcome = match step {
                 Step::Done => Outcome::Done,
                 Step::Fault(fault) => Outcome::Fault(fault),
+                Step::Split => run.interpret(),
                 _ => run.run_to_the_end(),
             };
             (done, outcome)
@@ -284,7 +304,10 @@ impl JitKernel {
     }
 
     fn interpret(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
-        cta.interpreted = true;
+        if !cta.interpreted {
+            cta.interpreted = true;
+            self.handed_over.fetch_add(1, atomic::Ordering::Relaxed);
+        }
         hostwarp_interp::run(launch, cta, budget)
     }
 
@@ -313,7 +336,8 @@ enum Step {
     Ran,
     /// All lanes of the CTA have exited.
     Done,
-    /// Its lanes are at different blocks, and not because compiled code stopped there.
+    /// Its lanes are where compiled code cannot go on: at different blocks, and not because it stopped there, or in a place it has no
+    /// code for.
     Split,
     Fault(Box<KernelFault>),
 }
@@ -357,6 +381,12 @@ impl Run<'_> {
         if there == 0 { 0 } else { u128::MAX >> (128 - there) }
     }
 
+    /// Leaves the CTA to the interpreter.
+    fn interpret(&self) -> Outcome {
+        let left = u64::try_from(self.left).unwrap_or(0).max(1);
+        self.engine.kernel.interpret(self.engine.launch, self.cta(), left)
+    }
+
     fn run_to_the_end(&mut self) -> Outcome {
         let launch = self.engine.launch;
         self.apart.resize((launch.lanes() / self.width) as usize, 0);
@@ -371,10 +401,7 @@ impl Run<'_> {
                 match self.group(lane0) {
                     Step::Idle => {}
                     Step::Ran | Step::Done => ran = true,
-                    Step::Split => {
-                        let left = u64::try_from(self.left).unwrap_or(0).max(1);
-                        return self.engine.kernel.interpret(launch, self.cta(), left);
-                    }
+                    Step::Split => return self.interpret(),
                     Step::Fault(fault) => return Outcome::Fault(fault),
                 }
             }
@@ -551,6 +578,9 @@ impl Run<'_> {
             }
             abi::APART
         };
+        if self.engine.kernel.paths == Paths::Together && (start == abi::APART || !whole) {
+            return Step::Split;
+        }
         let given = self.slice();
         self.ctx.fuel = given;
         self.ctx.masks = self.masks.as_ptr().cast();
@@ -581,6 +611,14 @@ impl Run<'_> {
             self.engine.parked.set(active);
             self.arrive(lane0, active, Block(self.ctx.from));
         }
+        let stopped =
+            matches!(status, abi::BUDGET | abi::WAITS) && self.engine.kernel.paths == Paths::Together;
+        if status == abi::HANDED || stopped {
+            let at = Block(self.ctx.from);
+            self.fill_in(lane0, at);
+            self.engine.parked.set(active);
+            each_warp(lane0, active, |warp, lanes| cta.set_pc(warp, lanes, at));
+        }
         let exited = active & !self.engine.parked.get();
         each_warp(lane0, exited, |warp, lanes| cta.exit(warp, lanes));
         if status == abi::BUDGET {
@@ -589,6 +627,7 @@ impl Run<'_> {
         self.left -= spent.max(1);
         let instructions = u64::try_from(spent).unwrap_or(0) + launch.program.func().inst_count() as u64;
         match launch.limits.spend(instructions) {
+            Ok(()) if matches!(status, abi::HANDED | abi::HANDED_APART) => Step::Split,
             Ok(()) => Step::Ran,
             Err(kind) => Step::Fault(Box::new(self.cta().stopped(launch, kind))),
         }

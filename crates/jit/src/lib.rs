@@ -14,4 +14,5 @@ pub mod object;
 mod slow;
 pub mod target;
 
+pub use emit::Paths;
 pub use engine::{JitError, JitKernel, KernelText};

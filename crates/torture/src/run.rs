@@ -2,6 +2,7 @@
 
 use crate::program::{Kernel, layout};
 use crate::random::Random;
+use hostwarp::jit::Paths;
 use hostwarp::{Arg, Device, Engine, Error, ErrorKind};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -104,17 +105,20 @@ pub struct Variant {
     pub width: Option<u32>,
     /// Threads that run CTAs.
     pub threads: usize,
+    /// Only compiled code for lanes that stay together, whatever they do.
+    pub together: bool,
 }
 
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let engine = format!("{:?}", self.engine).to_lowercase();
         let width = self.width.map_or("width auto".into(), |w| format!("width {w}"));
-        write!(f, "{engine}, {width}, {} threads", self.threads)
+        let together = if self.together { ", together" } else { "" };
+        write!(f, "{engine}, {width}, {} threads{together}", self.threads)
     }
 }
 
-const REFERENCE: Variant = Variant { engine: Engine::Interp, width: None, threads: 1 };
+const REFERENCE: Variant = Variant { engine: Engine::Interp, width: None, threads: 1, together: false };
 
 /// What went wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -245,6 +249,9 @@ impl Bench {
             if let Some(width) = variant.width {
                 launch = launch.width(width);
             }
+            if variant.together {
+                launch = launch.paths(Paths::Together);
+            }
             let report = launch.run()?;
             Ok((buffer.to_vec()?, report.width))
         };
@@ -259,7 +266,7 @@ impl Bench {
         let mut chosen = None;
         for variant in self.variants(case) {
             // Compiled already.
-            if variant.width.is_some() && variant.width == chosen {
+            if variant.width.is_some() && variant.width == chosen && !variant.together {
                 continue;
             }
             let (got, width) = match launch(variant) {
@@ -285,7 +292,7 @@ impl Bench {
     /// The runs to compare with the reference: the jit as it likes, and as the seed says.
     fn variants(&self, case: &Case) -> Vec<Variant> {
         let mut r = Random::new(case.seed ^ 0x7a51);
-        let jit = |width, threads| Variant { engine: Engine::Jit, width, threads };
+        let jit = |width, threads| Variant { engine: Engine::Jit, width, threads, together: false };
         // Wide vectors take long to compile.
         let width = Some(WIDTHS[r.weighted(&[3, 3, 2, 1, 1])]);
         let threads = *r.pick(&[2, 4]);
@@ -302,6 +309,9 @@ impl Bench {
         };
         // Compiled already.
         all.push(Variant { threads, ..all[0] });
+        if r.percent(if self.one_width { 20 } else { 60 }) {
+            all.push(Variant { together: true, ..all[0] });
+        }
         if r.percent(20) {
             all.push(Variant { threads: 4, ..REFERENCE });
         }

@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use hostwarp_ir::{BarrierKind, Block, Elem, Inst, IntCmp, Mem, Op, Order, Space, Target, Term, Value};
 use hostwarp_plan::Shape as Spread;
 
-use super::{Emitter, Reg, Shape, Text, Unsupported};
+use super::{Emitter, Paths, Reg, Shape, Text, Unsupported};
 use crate::abi::{self, Callbacks, Ctx};
 
 /// Rounds of a waiting loop in one call.
@@ -29,7 +29,8 @@ impl Emitter<'_> {
     pub(super) fn kernel(&mut self) -> Result<(), Unsupported> {
         self.allocas();
         let (w, lanes) = (self.w, self.lanes());
-        for b in &self.plan.order {
+        let together = self.paths == Paths::Together;
+        for b in self.plan.order.iter().filter(|_| !together) {
             let _ = writeln!(self.entry, "  %mask{} = alloca {lanes}, align 8", b.0);
             let _ = writeln!(self.group_entry, "  store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0);
         }
@@ -89,8 +90,10 @@ impl Emitter<'_> {
         // Whole groups go on at the places where lanes may stop, all others go on apart.
         let starts: Vec<Block> =
             self.plan.order.iter().copied().filter(|b| self.plan.suspends[b.index()]).collect();
-        let mut cases =
-            format!(" i32 {}, label %start i32 {}, label %apart", Block::ENTRY.0, abi::APART as i32);
+        let mut cases = format!(" i32 {}, label %start", Block::ENTRY.0);
+        if !together {
+            let _ = write!(cases, " i32 {}, label %apart", abi::APART as i32);
+        }
         for b in &starts {
             let _ = write!(cases, " i32 {}, label %q{}", b.0 | abi::BRIEF, b.0);
         }
@@ -101,10 +104,29 @@ impl Emitter<'_> {
         for b in starts {
             self.resume_brief(b);
         }
-        self.resume_apart();
         for b in self.plan.order.clone() {
             self.block(b, Version::Whole)?;
         }
+        if !together {
+            self.masked_blocks()?;
+        }
+        self.t.label("group.exited");
+        self.group_ends(abi::EXITED, Block::ENTRY);
+        self.t.label("fault");
+        self.leave(&abi::FAULT.to_string());
+        for header in self.headers() {
+            self.suspend_whole(header);
+        }
+        if !together && !self.plan.back_edges.is_empty() {
+            self.suspend();
+        }
+        self.next_group();
+        Ok(())
+    }
+
+    /// The version of all blocks for part of the lanes, and how groups get into and out of it.
+    fn masked_blocks(&mut self) -> Result<(), Unsupported> {
+        self.resume_apart();
         for b in self.plan.order.clone() {
             self.block(b, Version::Masked)?;
             self.after(b);
@@ -113,20 +135,50 @@ impl Emitter<'_> {
         let status = self.t.inst(format_args!("load i32, ptr %parked, align 8"));
         let ended = self.t.inst(format_args!("icmp eq i32 {status}, {}", abi::DONE));
         self.t.branch(&ended, "group.exited", "stopped");
-        self.t.label("group.exited");
-        self.group_ends(abi::EXITED, Block::ENTRY);
         self.t.label("stopped");
         self.leave(&status);
-        self.t.label("fault");
-        self.leave(&abi::FAULT.to_string());
-        for header in self.headers() {
-            self.suspend_whole(header);
-        }
-        if !self.plan.back_edges.is_empty() {
-            self.suspend();
-        }
-        self.next_group();
         Ok(())
+    }
+
+    /// All lanes of a group are at the start of a block, and the interpreter goes on from there.
+    fn hand_over(&mut self, b: Block) {
+        let apart = |e: &mut Self| {
+            e.save(b, None);
+            e.park(b, None);
+            e.leave(&abi::HANDED_APART.to_string());
+        };
+        self.unless_even(b, apart);
+        self.save_brief(b);
+        self.t.line(format_args!("store i32 {}, ptr %end.from, align 8", b.0));
+        self.leave(&abi::HANDED.to_string());
+    }
+
+    /// Lanes part, in code that is for those together only: the interpreter goes on with them.
+    fn hand_over_apart(&mut self, b: Block, edges: &[(Target, String)]) {
+        let mut reads = vec![];
+        for (to, _) in edges {
+            reads.push(self.read_arguments(to));
+        }
+        for ((to, lanes), known) in edges.iter().zip(reads) {
+            self.write_parameters(b, to, &known, Some(lanes));
+        }
+        for (to, _) in edges {
+            for p in &self.func.block(to.block).params {
+                self.known.remove(p); // written just now
+            }
+        }
+        for (to, lanes) in edges {
+            self.save(to.block, Some(lanes));
+            self.park(to.block, Some(lanes));
+        }
+        self.leave(&abi::HANDED_APART.to_string());
+    }
+
+    /// Tells the engine that lanes stop at the start of a block.
+    fn park(&mut self, b: Block, lanes: Option<&str>) {
+        let park = self.callback("park", offset_of!(Callbacks, park));
+        let lanes = self.words_of(lanes);
+        self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, {lanes})", b.0));
     }
 
     /// Whether the kernel accesses memory that each CTA finds zeroed.
@@ -162,11 +214,11 @@ impl Emitter<'_> {
         self.t.jump(&format!("u{}", b.0));
     }
 
-    /// All lanes of a group come to a plain barrier.
-    fn barrier(&mut self, b: Block, term: &Term, next: Block) {
+    /// Writes what is to be done if something that a block needs is not evenly spaced, though it should be, and goes on for when all is.
+    fn unless_even(&mut self, b: Block, otherwise: impl FnOnce(&mut Self)) {
         let mut even: Option<Reg> = None;
-        for v in self.plan.live_in[next.index()].clone() {
-            self.known.remove(&v); // perhaps a parameter, which has just been written
+        for v in self.plan.live_in[b.index()].clone() {
+            self.known.remove(&v); // as below
             if let Some(this) = self.even(v) {
                 even = Some(match even {
                     None => this,
@@ -177,12 +229,20 @@ impl Emitter<'_> {
         if let Some(even) = even {
             let (brief, full) = (self.t.fresh_label("brief"), self.t.fresh_label("full"));
             self.t.branch_likely(&even, &brief, &full);
-            self.in_branch(&full, |e| {
-                e.save(next, None);
-                e.arrive(b, term);
-                e.leave(&abi::PARKED.to_string());
-            });
+            self.in_branch(&full, otherwise);
             self.t.label(&brief);
+        }
+    }
+
+    /// All lanes of a group come to a plain barrier.
+    fn barrier(&mut self, b: Block, term: &Term, next: Block) {
+        self.unless_even(next, |e| {
+            e.save(next, None);
+            e.arrive(b, term);
+            e.leave(&abi::PARKED.to_string());
+        });
+        for v in &self.plan.live_in[next.index()] {
+            self.known.remove(v); // perhaps a parameter, which has just been written
         }
         self.save_brief(next);
         self.group_ends(b.0, next);
@@ -325,6 +385,9 @@ leave:
         self.t.label("start");
         self.t.branch("%whole", &format!("u{b}"), "start.part");
         self.t.label("start.part");
+        if self.paths == Paths::Together {
+            return self.hand_over(Block::ENTRY);
+        }
         let active = self.active();
         let active = self.t.inst(format_args!("bitcast i{w} {active} to {lanes}"));
         self.t.line(format_args!("store {lanes} {active}, ptr %mask{b}, align 8"));
@@ -411,6 +474,12 @@ leave:
         match version {
             Version::Whole => {
                 self.end_whole(b, &data.term);
+                if self.paths == Paths::Together {
+                    self.begin(b, None);
+                    self.t.label(&format!("c{}", b.0));
+                    self.hand_over(b);
+                    return Ok(());
+                }
                 self.t.label(&format!("c{}", b.0));
                 let all = Text::constant(lanes, 1);
                 self.t.line(format_args!("store {lanes} {all}, ptr %mask{}, align 8", b.0));
@@ -464,7 +533,9 @@ leave:
                 self.in_branch(&otherwise, |e| e.go_whole(b, no));
                 self.t.label(&mixed);
                 self.split(b, &c, yes, no);
-                self.t.jump(&format!("a{}", b.0));
+                if self.paths == Paths::All {
+                    self.t.jump(&format!("a{}", b.0));
+                }
             }
             Term::Switch(v, targets) if self.spread(*v) == Spread::Uniform => {
                 let edges = self.uniform_switch(*v, targets);
@@ -474,7 +545,9 @@ leave:
             }
             Term::Switch(v, targets) => {
                 self.split_switch(b, *v, targets);
-                self.t.jump(&format!("a{}", b.0));
+                if self.paths == Paths::All {
+                    self.t.jump(&format!("a{}", b.0));
+                }
             }
             Term::Exit => self.t.jump("group.exited"),
             Term::Trap(_) => self.trap(b),
@@ -685,6 +758,9 @@ leave:
 
     /// Several edges taken at once by different lanes. All arguments are read before any parameter is written.
     fn go_apart(&mut self, b: Block, edges: &[(Target, String)]) {
+        if self.paths == Paths::Together {
+            return self.hand_over_apart(b, edges);
+        }
         let mut reads = vec![];
         for (to, _) in edges {
             reads.push(self.read_arguments(to));
@@ -847,6 +923,16 @@ leave:
     fn suspend_whole(&mut self, header: Block) {
         self.begin(header, None);
         self.t.label(&format!("su{}", header.0));
+        if self.paths == Paths::Together {
+            self.unless_even(header, |e| {
+                e.save(header, None);
+                e.park(header, None);
+                e.leave(&abi::HANDED_APART.to_string());
+            });
+            self.save_brief(header);
+            self.t.line(format_args!("store i32 {}, ptr %end.from, align 8", header.0));
+            return self.leave_early();
+        }
         let (lanes, all) = (self.lanes(), Text::constant(self.lanes(), 1));
         self.t.line(format_args!("store {lanes} {all}, ptr %mask{}, align 8", header.0));
         self.t.jump("suspend");

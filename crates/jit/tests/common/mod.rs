@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use hostwarp_interp::{Cta, Launch, Outcome, Program};
 use hostwarp_ir::Function;
-use hostwarp_jit::JitKernel;
 use hostwarp_jit::llvm::{Llvm, Tier};
 use hostwarp_jit::target::{Target, X86Level};
+use hostwarp_jit::{JitKernel, Paths};
 use hostwarp_memory::DeviceMemory;
 use hostwarp_plan::Assume;
 
@@ -39,12 +39,15 @@ pub fn program(func: &Function, block: [u32; 3], width: u32) -> Arc<Program> {
     Arc::new(Program::new(func.clone(), Assume::for_block(block, width)))
 }
 
-pub fn compile(program: &Arc<Program>, llvm: Llvm, target: &Target) -> JitKernel {
+/// Both editions of a kernel.
+pub const EDITIONS: [Paths; 2] = [Paths::All, Paths::Together];
+
+pub fn compile(program: &Arc<Program>, llvm: Llvm, target: &Target, paths: Paths) -> JitKernel {
     let tier = Tier::light();
-    match JitKernel::compile(program, llvm, target, &tier) {
+    match JitKernel::compile(program, llvm, target, &tier, paths) {
         Ok(kernel) => kernel,
         Err(error) => {
-            let text = hostwarp_jit::KernelText::new(program, target).map(|t| numbered(t.text()));
+            let text = hostwarp_jit::KernelText::new(program, target, paths).map(|t| numbered(t.text()));
             panic!("{llvm:?}, {target}: {error}\n{}", text.unwrap_or_default())
         }
     }
