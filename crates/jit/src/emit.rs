@@ -160,6 +160,8 @@ struct Emitter<'a> {
     maker: Vec<Option<(Block, usize)>>,
     /// Values that lanes which have left a loop still need while others go round.
     outlives_loop: Vec<bool>,
+    /// Values written to the frame [where they are defined](Emitter::find_early).
+    early: Vec<bool>,
     known: HashMap<Value, Known>,
     block: Block,
     /// The lanes running the block being written, where not all are.
@@ -253,6 +255,7 @@ impl<'a> Emitter<'a> {
             wraps,
             maker,
             outlives_loop: vec![false; len],
+            early: vec![false; len],
             known: HashMap::new(),
             block: Block::ENTRY,
             mask: None,
@@ -264,6 +267,9 @@ impl<'a> Emitter<'a> {
             has_warp_sync,
         };
         emitter.find_outliving(&range);
+        if paths == Paths::Together {
+            emitter.early = emitter.find_early();
+        }
         Ok(emitter)
     }
 
@@ -626,6 +632,9 @@ group:
         }
         let keep = self.mask.clone().filter(|_| self.outlives_loop[v.index()]);
         self.keep(v, v, keep.as_deref());
+        if self.early[v.index()] {
+            self.store_brief(v);
+        }
     }
 
     /// Stores the value `from` where `to` lives, both of one type: into all lanes, or those in `lanes` only.

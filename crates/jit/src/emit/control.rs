@@ -197,7 +197,7 @@ impl Emitter<'_> {
     }
 
     /// Whether a barrier is the common kind, which compiled code handles by itself: number 0, for all threads.
-    fn is_plain_barrier(&self, term: &Term) -> bool {
+    pub(super) fn is_plain_barrier(&self, term: &Term) -> bool {
         match term {
             Term::Barrier { kind: BarrierKind::Sync, id, count: None, .. } => self.constant(*id) == Some(0),
             _ => false,
@@ -241,10 +241,13 @@ impl Emitter<'_> {
             e.arrive(b, term);
             e.leave(&abi::PARKED.to_string());
         });
-        for v in &self.plan.live_in[next.index()] {
-            self.known.remove(v); // perhaps a parameter, which has just been written
+        for v in self.plan.live_in[next.index()].clone() {
+            self.known.remove(&v); // perhaps a parameter, which has just been written
+            // A parameter of the block after the barrier is written here, not there.
+            if !self.early[v.index()] || self.func.block(next).params.contains(&v) {
+                self.store_brief(v);
+            }
         }
-        self.save_brief(next);
         self.group_ends(b.0, next);
     }
 
@@ -442,6 +445,11 @@ leave:
                 self.careful = Some(format!("c{}", b.0));
                 self.find_joint_checks();
                 self.lazy_compare = self.find_lazy_compare(b);
+                for p in self.func.block(b).params.clone() {
+                    if self.early[p.index()] {
+                        self.store_brief(p);
+                    }
+                }
             }
             Version::Masked => {
                 self.t.label(&format!("m{}", b.0));

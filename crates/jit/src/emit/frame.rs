@@ -1,6 +1,6 @@
 //! The frame that engines hand to each other: a value's column holds one value per lane, whatever its shape.
 
-use hostwarp_ir::{Block, Elem, Type, Value};
+use hostwarp_ir::{Block, Elem, Term, Type, Value};
 use hostwarp_plan::Shape as Spread;
 use std::mem::offset_of;
 
@@ -40,19 +40,48 @@ impl Emitter<'_> {
     /// spaced only the value of lane 0, or of each row's first lane. Whoever wants to look at single lanes has to fill in the rest.
     pub(super) fn save_brief(&mut self, b: Block) {
         for v in self.plan.live_in[b.index()].clone() {
-            if self.spread(v) == Spread::Varying {
-                self.store_to_frame(v, None);
-                continue;
-            }
-            let Some(at) = self.column(v) else { continue };
-            let ty = self.column_type(v);
-            let (from, to) = (self.one(self.ty(v)), self.one(ty));
-            for (row, base) in self.bases(v).into_iter().enumerate() {
-                let value = self.t.convert("zext", from, &base, to);
-                let there = self.row_in_column(&at, ty, row);
-                self.t.line(format_args!("store {to} {value}, ptr {there}, align 1"));
+            self.store_brief(v);
+        }
+    }
+
+    /// Writes a value to the frame, in brief.
+    pub(super) fn store_brief(&mut self, v: Value) {
+        if self.spread(v) == Spread::Varying {
+            return self.store_to_frame(v, None);
+        }
+        let Some(at) = self.column(v) else { return };
+        let ty = self.column_type(v);
+        let (from, to) = (self.one(self.ty(v)), self.one(ty));
+        for (row, base) in self.bases(v).into_iter().enumerate() {
+            let value = self.t.convert("zext", from, &base, to);
+            let there = self.row_in_column(&at, ty, row);
+            self.t.line(format_args!("store {to} {value}, ptr {there}, align 1"));
+        }
+    }
+
+    /// Values that code which only knows lanes together writes to the frame where they are defined and not at the barriers they live
+    /// across: it would write most of them again and again. Not so if the definition is in a loop that none of the barriers is in.
+    pub(super) fn find_early(&self) -> Vec<bool> {
+        let mut early = vec![false; self.func.types.len()];
+        let mut home: Vec<Option<Block>> = self.maker.iter().map(|m| m.map(|(b, _)| b)).collect();
+        for b in &self.plan.order {
+            for p in &self.func.block(*b).params {
+                home[p.index()] = Some(*b);
             }
         }
+        for b in &self.plan.order {
+            let term = &self.func.block(*b).term;
+            let Term::Barrier { next, .. } = term else { continue };
+            if !self.is_plain_barrier(term) {
+                continue;
+            }
+            for v in &self.plan.live_in[next.block.index()] {
+                let around = home[v.index()].and_then(|h| self.plan.loop_of[h.index()]);
+                let together = around.is_none_or(|l| self.plan.loops[l].blocks.contains(b));
+                early[v.index()] |= together && !self.wraps[v.index()];
+            }
+        }
+        early
     }
 
     /// Reads what [`Emitter::save_brief`] wrote.
