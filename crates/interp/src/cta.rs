@@ -274,8 +274,8 @@ impl Cta {
     }
 
     /// Fills in a column of the frame, of values of so many bytes: lanes of a group get what its first one has, and `stride` more for each
-    /// lane between them.
-    pub fn spread_out(&mut self, slot: u32, bytes: usize, (lane0, lanes): (u32, u32), stride: i64) {
+    /// lane between them; that begins anew with every `row` lanes.
+    pub fn spread_out(&mut self, slot: u32, bytes: usize, (lane0, lanes): (u32, u32), row: u32, stride: i64) {
         let column = slot as usize * self.pc.len() + lane0 as usize * bytes;
         let Some(group) = self.frame.bytes_mut().get_mut(column..column + lanes as usize * bytes) else {
             return;
@@ -289,7 +289,7 @@ impl Cta {
         let mut first = [0; 8];
         first[..bytes].copy_from_slice(&group[..bytes]);
         let first = i64::from_le_bytes(first);
-        for (lane, place) in (0i64..).zip(group.chunks_exact_mut(bytes)) {
+        for (lane, place) in (0..i64::from(row)).cycle().zip(group.chunks_exact_mut(bytes)) {
             place.copy_from_slice(&first.wrapping_add(stride.wrapping_mul(lane)).to_le_bytes()[..bytes]);
         }
     }
@@ -300,6 +300,7 @@ impl Cta {
         slot: u32,
         bytes: usize,
         (lane0, lanes): (u32, u32),
+        row: u32,
         stride: i64,
     ) -> bool {
         let column = slot as usize * self.pc.len() + lane0 as usize * bytes;
@@ -313,7 +314,7 @@ impl Cta {
         };
         let shift = 64 - 8 * bytes as u32;
         bytes <= 8
-            && (0i64..).zip(group.chunks_exact(bytes)).all(|(lane, place)| {
+            && (0..i64::from(row)).cycle().zip(group.chunks_exact(bytes)).all(|(lane, place)| {
                 let expected = value(&group[..bytes]).wrapping_add(stride.wrapping_mul(lane));
                 expected << shift == value(place) << shift
             })

@@ -504,9 +504,7 @@ group:
             return known.bases.clone();
         }
         let bases = match (self.remade[v.index()], self.spread(v)) {
-            (Some(Op::Special(special)), Spread::Affine { .. }) if self.rows > 1 => {
-                self.special_rows(special)
-            }
+            (Some(Op::Special(special)), Spread::Affine { by_row: true, .. }) => self.special_rows(special),
             (Some(Op::Special(special)), _) => vec![self.special(special)],
             (_, Spread::Varying) => vec![self.first_running(v)],
             _ => {
@@ -522,7 +520,9 @@ group:
     /// Where the bases of a value live.
     fn homes(&self, v: Value) -> Vec<String> {
         match self.spread(v) {
-            Spread::Affine { .. } => (0..self.rows).map(|row| format!("%s{}.{row}", v.0)).collect(),
+            Spread::Affine { by_row: true, .. } => {
+                (0..self.rows).map(|row| format!("%s{}.{row}", v.0)).collect()
+            }
             _ => vec![format!("%s{}", v.0)],
         }
     }
@@ -778,8 +778,9 @@ group:
     /// The bases of a value that is the same in all lanes, or evenly spaced, of which only the vector is known: the first lanes may not
     /// be running.
     fn bases_of(&mut self, v: Value, spread: Spread) -> Vec<Reg> {
-        let (one, rows) = (self.one(self.ty(v)), self.rows);
-        let Spread::Affine { stride, .. } = spread else { return vec![self.first_running(v)] };
+        let one = self.one(self.ty(v));
+        let Spread::Affine { stride, by_row, .. } = spread else { return vec![self.first_running(v)] };
+        let rows = if by_row { self.rows } else { 1 };
         let Some(mask) = self.mask.clone() else {
             let vector = self.vector(v);
             return (0..rows)
@@ -790,10 +791,9 @@ group:
         let vector = self.vector(v);
         let mut bases = vec![];
         for row in 0..rows {
-            let first = self.first_of_row(&bits, row);
+            let first = if by_row { self.first_of_row(&bits, row) } else { self.count_zeros("cttz", &bits) };
             let running = self.lane_of(self.ty(v), &vector, &first);
-            let passed = self.t.inst(format_args!("sub i64 {first}, {}", row * self.row()));
-            bases.push(self.step_back(one, &running, &passed, stride));
+            bases.push(self.step_back(one, &running, &first, stride));
         }
         bases
     }
@@ -811,12 +811,13 @@ group:
         self.t.inst(format_args!("add i64 {first}, {before}"))
     }
 
-    /// `value - passed * stride`.
-    fn step_back(&mut self, one: Shape, value: &str, passed: &str, stride: i64) -> Reg {
+    /// What the first lane of a row has where `lane` has this.
+    fn step_back(&mut self, one: Shape, value: &str, lane: &str, stride: i64) -> Reg {
         if stride == 0 {
             return value.to_owned();
         }
-        let passed = self.t.convert("trunc", Shape::new(Elem::I64, 1), passed, one);
+        let passed = self.t.inst(format_args!("and i64 {lane}, {}", self.row() - 1));
+        let passed = self.t.convert("trunc", Shape::new(Elem::I64, 1), &passed, one);
         let passed =
             self.t.binary("mul", one, &passed, &Text::constant(one, stride as u64 & one.elem.mask()));
         self.t.binary("sub", one, value, &passed)
@@ -825,7 +826,7 @@ group:
     /// The result of an op that is the same in all lanes or evenly spaced, as its arguments are.
     fn pure_bases(&mut self, inst: &Inst, r: Value) -> Result<Vec<Reg>, Unsupported> {
         let args: Vec<Vec<Reg>> = inst.args.iter().map(|a| self.bases(*a)).collect();
-        let rows = if self.spread(r) == Spread::Uniform { 1 } else { self.rows as usize };
+        let rows = self.homes(r).len();
         // What depends on no row's own base is made once.
         let mut made: Vec<(Vec<&str>, Reg)> = vec![];
         let mut bases = vec![];
@@ -939,8 +940,6 @@ group:
     fn special_rows(&mut self, special: Special) -> Vec<Reg> {
         let (rows, row) = (self.rows, self.row());
         match special {
-            // Every row has all of `ntid.x`.
-            Special::Tid(Axis::X) => vec!["0".into(); rows as usize],
             Special::Tid(a) => {
                 let axis = if a == Axis::Y { 1 } else { 2 };
                 let here = self.tid_pointer(axis);

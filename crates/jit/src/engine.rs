@@ -498,18 +498,18 @@ impl Run<'_> {
                 Shape::Varying => continue,
             };
             if let Some(slot) = plan.frame.slot[v.index()] {
-                for row in self.rows_of(lane0, plan.shape[v.index()]) {
-                    self.cta().spread_out(slot, func.ty(*v).bytes(), row, stride);
+                for lanes in self.even_lanes(lane0, plan.shape[v.index()]) {
+                    self.cta().spread_out(slot, func.ty(*v).bytes(), lanes, plan.assume.row(), stride);
                 }
             }
         }
     }
 
-    /// The lanes of a group, first and count, over which a value of this shape is even.
-    fn rows_of(&self, lane0: u32, shape: Shape) -> Vec<(u32, u32)> {
+    /// The lanes of a group, first and count, that are even with each other in a value of this shape.
+    fn even_lanes(&self, lane0: u32, shape: Shape) -> Vec<(u32, u32)> {
         let assume = self.engine.launch.program.plan().assume;
         match shape {
-            Shape::Affine { .. } => {
+            Shape::Affine { by_row: true, .. } => {
                 (0..assume.rows).map(|n| (lane0 + n * assume.row(), assume.row())).collect()
             }
             _ => vec![(lane0, self.width)],
@@ -520,10 +520,11 @@ impl Run<'_> {
     fn is_spread_out(&self, lane0: u32, at: Block) -> bool {
         let (func, plan) = (self.engine.launch.program.func(), self.engine.launch.program.plan());
         plan.live_in[at.index()].iter().all(|v| match (plan.shape[v.index()], plan.frame.slot[v.index()]) {
-            (Shape::Affine { stride, may_wrap: true }, Some(slot)) => {
+            (Shape::Affine { stride, may_wrap: true, .. }, Some(slot)) => {
                 let bytes = func.ty(*v).bytes();
-                let rows = self.rows_of(lane0, plan.shape[v.index()]);
-                rows.into_iter().all(|row| self.cta().is_spread_out(slot, bytes, row, stride))
+                let row = plan.assume.row();
+                let all = self.even_lanes(lane0, plan.shape[v.index()]);
+                all.into_iter().all(|lanes| self.cta().is_spread_out(slot, bytes, lanes, row, stride))
             }
             _ => true,
         })

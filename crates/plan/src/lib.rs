@@ -74,15 +74,17 @@ impl Assume {
 pub enum Shape {
     /// The same in all lanes.
     Uniform,
-    /// base + lane · stride modulo the width of the (scalar integer) type, lane counted within the row; each row has a base
-    /// of its own. The stride is sign-extended from the width. It is 0 only if there are several rows: then the value,
-    /// of whatever type, is the same in all lanes of a row.
+    /// base + lane · stride modulo the width of the (scalar integer) type, lane counted within the row. The stride is
+    /// sign-extended from the width. It is 0 only if rows have different bases: then the value, of whatever type, is the
+    /// same in all lanes of a row.
     Affine {
         /// From lane to lane.
         stride: i64,
         /// True only if the narrower value it was extended from did not wrap within the group: to be checked when running
         /// (once, at the extension: first and last lane decide).
         may_wrap: bool,
+        /// Rows may have different bases; else all have the same one.
+        by_row: bool,
     },
     /// Anything.
     Varying,

@@ -301,17 +301,17 @@ impl Analysis<'_> {
         let constant = |n: usize| self.constant[i.args[n].index()];
         let in_warp = self.assume.group <= 32;
         let uniform = shapes.iter().all(|s| *s == Uniform);
-        let rows = self.assume.rows;
-        let affine = |stride: i64, may_wrap: bool| affine(stride, may_wrap, elem, rows);
+        let rows = self.assume.rows > 1;
+        let affine = |stride: i64, may_wrap: bool, by_row: bool| affine(stride, may_wrap, by_row, elem);
         // The same in all lanes of a row. Conditions are not kept so: branches want to know of all lanes.
-        let by_row = elem != Elem::I1 && shapes.iter().all(|s| stride(*s) == Some((0, false)));
+        let alike = elem != Elem::I1 && shapes.iter().all(|s| matches!(stride(*s), Some((0, false, _))));
         Some(match i.op {
-            Op::Special(Special::Tid(Axis::X)) if self.assume.contiguous_x => affine(1, false),
-            Op::Special(Special::Tid(_)) if self.assume.contiguous_x => affine(0, false),
+            Op::Special(Special::Tid(Axis::X)) if self.assume.contiguous_x => affine(1, false, false),
+            Op::Special(Special::Tid(_)) if self.assume.contiguous_x => affine(0, false, rows),
             Op::Special(Special::Tid(_)) => Varying,
             Op::Special(Special::LaneId) => {
                 if in_warp {
-                    affine(1, false)
+                    affine(1, false, rows)
                 } else {
                     Varying
                 }
@@ -344,15 +344,15 @@ impl Analysis<'_> {
                 Space::Local => Varying,
                 Space::Generic if self.func.info.local_bytes != 0 => Varying,
                 _ if uniform => Uniform,
-                _ if by_row && i.guard.is_none() => affine(0, false),
+                _ if alike && i.guard.is_none() => affine(0, false, true),
                 _ => Varying,
             },
             _ if uniform => Uniform,
-            op if by_row && op.is_pure() => affine(0, false),
+            op if alike && op.is_pure() => affine(0, false, true),
             Op::Int(op @ (IntBin::Add | IntBin::Sub)) => match (stride(shapes[0]), stride(shapes[1])) {
-                (Some((a, wa)), Some((b, wb))) => {
+                (Some((a, wa, ra)), Some((b, wb, rb))) => {
                     let s = if op == IntBin::Add { a.wrapping_add(b) } else { a.wrapping_sub(b) };
-                    affine(s, wa || wb)
+                    affine(s, wa || wb, ra || rb)
                 }
                 _ => Varying,
             },
@@ -363,32 +363,31 @@ impl Analysis<'_> {
                     _ => constant(n).map(|by| if by < u64::from(elem.bits()) { 1u64 << by } else { 0 }),
                 };
                 match (shapes[0], shapes[1], factor(0), factor(1)) {
-                    (Affine { stride, may_wrap }, _, _, Some(f))
-                    | (_, Affine { stride, may_wrap }, Some(f), _) => {
-                        affine(stride.wrapping_mul(f as i64), may_wrap)
+                    (Affine { stride, may_wrap, by_row }, _, _, Some(f))
+                    | (_, Affine { stride, may_wrap, by_row }, Some(f), _) => {
+                        affine(stride.wrapping_mul(f as i64), may_wrap, by_row)
                     }
                     _ => Varying,
                 }
             }
             Op::IntUn(IntUn::Neg | IntUn::Not) => match shapes[0] {
-                Affine { stride, may_wrap } => affine(stride.wrapping_neg(), may_wrap),
+                Affine { stride, may_wrap, by_row } => affine(stride.wrapping_neg(), may_wrap, by_row),
                 other => other,
             },
             Op::Zext | Op::Sext => match shapes[0] {
-                Affine { stride, .. } => affine(stride, true),
+                Affine { stride, by_row, .. } => affine(stride, true, by_row),
                 other => other,
             },
             Op::Trunc => match shapes[0] {
-                Affine { stride, may_wrap } => affine(stride, may_wrap),
+                Affine { stride, may_wrap, by_row } => affine(stride, may_wrap, by_row),
                 other => other,
             },
             Op::Cmp(IntCmp::Eq | IntCmp::Ne) => match (shapes[0], shapes[1]) {
                 // Evenly apart in all lanes, so equal in all or in none.
-                (Affine { stride: a, may_wrap: false }, Affine { stride: b, may_wrap: false })
-                    if a == b && rows == 1 =>
-                {
-                    Uniform
-                }
+                (
+                    Affine { stride: a, may_wrap: false, by_row: false },
+                    Affine { stride: b, may_wrap: false, by_row: false },
+                ) if a == b => Uniform,
                 _ => Varying,
             },
             Op::Select => {
@@ -401,34 +400,32 @@ impl Analysis<'_> {
 }
 
 /// The shape of something that goes up by `stride` from lane to lane of a row.
-fn affine(stride: i64, may_wrap: bool, elem: Elem, rows: u32) -> Shape {
+fn affine(stride: i64, may_wrap: bool, by_row: bool, elem: Elem) -> Shape {
     let unused = 64 - elem.bits();
     match stride << unused >> unused {
         // Uniform must hold without any check.
         0 if may_wrap => Shape::Varying,
-        0 if rows == 1 => Shape::Uniform,
-        stride => Shape::Affine { stride, may_wrap },
+        0 if !by_row => Shape::Uniform,
+        stride => Shape::Affine { stride, may_wrap, by_row },
     }
 }
 
-/// The stride and whether it may wrap; 0 if uniform.
-fn stride(shape: Shape) -> Option<(i64, bool)> {
+/// The stride, 0 if uniform, whether it may wrap and whether rows differ.
+fn stride(shape: Shape) -> Option<(i64, bool, bool)> {
     match shape {
-        Shape::Uniform => Some((0, false)),
-        Shape::Affine { stride, may_wrap } => Some((stride, may_wrap)),
+        Shape::Uniform => Some((0, false, false)),
+        Shape::Affine { stride, may_wrap, by_row } => Some((stride, may_wrap, by_row)),
         Shape::Varying => None,
     }
 }
 
 /// What covers both.
 fn join(a: Shape, b: Shape) -> Shape {
-    match (a, b) {
-        (Shape::Uniform, Shape::Uniform) => Shape::Uniform,
-        (Shape::Affine { stride: s, may_wrap: w }, Shape::Affine { stride: t, may_wrap: x }) if s == t => {
-            Shape::Affine { stride: s, may_wrap: w || x }
+    match (stride(a), stride(b)) {
+        _ if a == b => a,
+        (Some((s, w, x)), Some((t, v, y))) if s == t => {
+            Shape::Affine { stride: s, may_wrap: w || v, by_row: x || y }
         }
-        (by_row @ Shape::Affine { stride: 0, .. }, Shape::Uniform)
-        | (Shape::Uniform, by_row @ Shape::Affine { stride: 0, .. }) => by_row,
         _ => Shape::Varying,
     }
 }

@@ -31,11 +31,11 @@ fn use_it(b: &mut Builder, v: Value) {
 }
 
 fn affine(stride: i64) -> Shape {
-    Shape::Affine { stride, may_wrap: false }
+    Shape::Affine { stride, may_wrap: false, by_row: false }
 }
 
 fn wraps(stride: i64) -> Shape {
-    Shape::Affine { stride, may_wrap: true }
+    Shape::Affine { stride, may_wrap: true, by_row: false }
 }
 
 /// What must hold of any plan.

@@ -7,8 +7,9 @@ impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Shape::Uniform => f.write_str("uniform"),
-            Shape::Affine { stride, may_wrap } => {
-                write!(f, "affine {stride}{}", if *may_wrap { " unless it wraps" } else { "" })
+            Shape::Affine { stride, may_wrap, by_row } => {
+                let by_row = if *by_row { " in each row" } else { "" };
+                write!(f, "affine {stride}{by_row}{}", if *may_wrap { " unless it wraps" } else { "" })
             }
             Shape::Varying => f.write_str("varying"),
         }

@@ -243,11 +243,8 @@ impl Emitter<'_> {
         });
         for v in self.plan.live_in[next.index()].clone() {
             self.known.remove(&v); // perhaps a parameter, which has just been written
-            // A parameter of the block after the barrier is written here, not there.
-            if !self.early[v.index()] || self.func.block(next).params.contains(&v) {
-                self.store_brief(v);
-            }
         }
+        self.save_brief(next);
         self.group_ends(b.0, next);
     }
 
@@ -589,8 +586,8 @@ leave:
         let [x, y] = inst.args[..] else { return None };
         // Not so steep that it could wrap twice.
         let even = |v: Value| match self.spread(v) {
-            Spread::Affine { stride, may_wrap: false } if stride > 0 && self.rows == 1 => {
-                let whole = u128::from(stride.unsigned_abs()) * u128::from(self.w);
+            Spread::Affine { stride, may_wrap: false, by_row: false } if stride > 0 => {
+                let whole = u128::from(stride.unsigned_abs()) * u128::from(self.row());
                 whole < 1 << (self.ty(v).bits() - 1)
             }
             _ => false,
@@ -622,7 +619,7 @@ leave:
         let mut no_wrap = String::new();
         let mut last = |e: &mut Self, v: Value, first: &str| match e.spread(v) {
             Spread::Affine { stride, .. } => {
-                let whole = stride.wrapping_mul(i64::from(e.w) - 1) as u64 & one.elem.mask();
+                let whole = stride.wrapping_mul(i64::from(e.row()) - 1) as u64 & one.elem.mask();
                 let last = e.t.binary("add", one, first, &Text::constant(one, whole));
                 no_wrap = e.t.compare(if signed { "icmp sle" } else { "icmp ule" }, one, first, &last);
                 last

@@ -39,7 +39,17 @@ impl Emitter<'_> {
     /// Writes to the frame what a whole group needs at the start of a block, in brief: of what is the same in all lanes or evenly
     /// spaced only the value of lane 0, or of each row's first lane. Whoever wants to look at single lanes has to fill in the rest.
     pub(super) fn save_brief(&mut self, b: Block) {
-        for v in self.plan.live_in[b.index()].clone() {
+        let (data, slots) = (self.func.block(b), &self.plan.frame.slot);
+        // What is written early is there already, unless it is only written in this block, or the block has put something in its place.
+        let is_there = |v: Value| {
+            let replaced = |r: Value| slots[r.index()] == slots[v.index()];
+            self.early[v.index()]
+                && !data.params.contains(&v)
+                && !data.insts.iter().filter_map(|i| i.result).any(replaced)
+        };
+        let missing: Vec<Value> =
+            self.plan.live_in[b.index()].iter().copied().filter(|v| !is_there(*v)).collect();
+        for v in missing {
             self.store_brief(v);
         }
     }
@@ -78,7 +88,17 @@ impl Emitter<'_> {
             for v in &self.plan.live_in[next.block.index()] {
                 let around = home[v.index()].and_then(|h| self.plan.loop_of[h.index()]);
                 let together = around.is_none_or(|l| self.plan.loops[l].blocks.contains(b));
-                early[v.index()] |= together && !self.wraps[v.index()];
+                // A parameter of the block after the barrier is not defined before it.
+                let handed = self.func.block(next.block).params.contains(v);
+                early[v.index()] |= together && !handed && !self.wraps[v.index()];
+            }
+        }
+        // Where else a barrier hands something over it must write it there.
+        for b in &self.plan.order {
+            if let Term::Barrier { next, .. } = &self.func.block(*b).term {
+                for p in &self.func.block(next.block).params {
+                    early[p.index()] = false;
+                }
             }
         }
         early
@@ -147,7 +167,7 @@ impl Emitter<'_> {
             // Only lanes that are there have put something into the frame.
             for row in 0..self.homes(v).len() as u32 {
                 let first = match spread {
-                    Spread::Affine { .. } if self.rows > 1 => self.first_of_row(bits, row),
+                    Spread::Affine { by_row: true, .. } => self.first_of_row(bits, row),
                     _ => first.to_owned(),
                 };
                 let offset = self.t.inst(format_args!("mul i64 {first}, {}", ty.bytes()));
@@ -155,8 +175,7 @@ impl Emitter<'_> {
                 let loaded = self.t.inst(format_args!("load {one}, ptr {there}, align 1"));
                 let mut base = self.t.convert("trunc", one, &loaded, final_one);
                 if let Spread::Affine { stride, .. } = spread {
-                    let passed = self.t.inst(format_args!("sub i64 {first}, {}", row * self.row()));
-                    base = self.step_back(one, &base, &passed, stride);
+                    base = self.step_back(one, &base, &first, stride);
                 }
                 known.bases.push(base);
             }

@@ -435,7 +435,7 @@ impl Emitter<'_> {
         self.sites.push((self.block, access.index));
         let stride = match self.spread(access.address) {
             Spread::Uniform => Some(0),
-            Spread::Affine { stride, may_wrap: false } if self.rows == 1 => Some(stride),
+            Spread::Affine { stride, may_wrap: false, .. } if self.rows == 1 => Some(stride),
             _ => None,
         };
         let (callback, addresses) = match stride {
@@ -865,7 +865,8 @@ impl Emitter<'_> {
     /// it: then the next is asked for one turn ahead. Looking ahead reads nothing, so no check is needed.
     fn step_of(&mut self, access: &Access) -> Option<Reg> {
         let (root, _) = self.root(access.address);
-        let header = self.plan.loops.iter().find(|l| self.func.block(l.header).params.contains(&root))?.header;
+        let header =
+            self.plan.loops.iter().find(|l| self.func.block(l.header).params.contains(&root))?.header;
         if access.space != Space::Global || self.ty(root) != Type::I64 {
             return None;
         }
@@ -906,7 +907,10 @@ impl Emitter<'_> {
                 }
                 e.t.inst(format_args!("load {volatile}{row}, ptr {at}, align {align}"))
             });
-            return self.t.concat(row, &rows);
+            return match &rows[..] {
+                [same] => self.t.repeat(row, same, self.rows),
+                rows => self.t.concat(row, rows),
+            };
         };
         let at = &places[0];
         let (part, count) = self.parts(access.ty);
@@ -928,7 +932,9 @@ impl Emitter<'_> {
         let (volatile, align) = (access.volatile, access.ty.elem.bytes());
         let Some(mask) = mask else {
             let row = all.times(all.n / self.rows);
-            for (n, at) in (0..).zip(places) {
+            // Of rows in one place the last stays.
+            let first = self.rows - places.len() as u32;
+            for (n, at) in (first..).zip(places) {
                 let part = match self.rows {
                     1 => value.to_owned(),
                     _ => self.t.shuffle(all, value, "poison", n * row.n..(n + 1) * row.n),
