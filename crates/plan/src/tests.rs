@@ -136,6 +136,50 @@ fn a_uniform_branch_keeps_a_join_uniform() {
 }
 
 #[test]
+fn short_rows_have_bases_of_their_own() {
+    let mut b = Builder::new("tile");
+    let (x, y) = (tid(&mut b), b.special(Special::Tid(Axis::Y)));
+    let n = param(&mut b, 0);
+    let row = b.mul(y, n);
+    let i = b.add(row, x);
+    let masked = b.int_imm(IntBin::And, y, 3);
+    let of_row = b.zext(masked, Elem::I64);
+    let loaded = b.inst(Op::Load(Mem::weak(Space::Shared)), &[masked], Type::F32);
+    let x4 = b.int_imm(IntBin::Mul, x, 4);
+    let gone = b.sub(i, row);
+    let even = b.cmp(IntCmp::Eq, x, x4);
+    let same_row = b.cmp(IntCmp::Eq, y, n);
+    for v in [i, loaded, x4, gone] {
+        use_it(&mut b, v);
+    }
+    for bit in [even, same_row] {
+        let bit = b.zext(bit, Elem::I32);
+        use_it(&mut b, bit);
+    }
+    let wide = b.inst(Op::Trunc, &[of_row], Type::I32);
+    use_it(&mut b, wide);
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = Plan::new(&f, Assume::for_block([16, 16, 1], 64));
+    assert_eq!((p.assume.rows, p.assume.row(), p.assume.contiguous_x), (4, 16, true));
+    let shape = |v: Value| p.shape[v.index()];
+    let by_row = |stride| Shape::Affine { stride, may_wrap: false, by_row: true };
+    assert_eq!((shape(x), shape(x4)), (affine(1), affine(4)));
+    assert_eq!(
+        (shape(y), shape(row), shape(masked), shape(of_row)),
+        (by_row(0), by_row(0), by_row(0), by_row(0))
+    );
+    assert_eq!((shape(i), shape(gone)), (by_row(1), by_row(1)));
+    // What one address per row holds, whatever its type; conditions are for all lanes.
+    assert_eq!(shape(loaded), by_row(0));
+    assert_eq!((shape(even), shape(same_row)), (Shape::Varying, Shape::Varying));
+    // A row as long as the group is one row; shorter than eight, or of another length, none is made of.
+    assert_eq!(Assume::for_block([64, 4, 1], 64).rows, 1);
+    assert!(!Assume::for_block([4, 64, 1], 64).contiguous_x);
+    assert!(!Assume::for_block([48, 4, 1], 64).contiguous_x);
+}
+
+#[test]
 fn addresses_are_affine() {
     let mut b = Builder::new("saxpy");
     let t = tid(&mut b);

@@ -355,7 +355,7 @@ impl Model<'_> {
                     self.func
                 )
             }
-            Shape::Affine { stride, may_wrap: false } => {
+            Shape::Affine { stride, may_wrap: false, by_row: false } => {
                 for l in lanes {
                     let want = of(l0).wrapping_add(((l - l0) as i64).wrapping_mul(stride) as u64) & mask;
                     assert_eq!(of(*l), want, "{v} does not go up by {stride}:\n{}{}", self.plan, self.func);
