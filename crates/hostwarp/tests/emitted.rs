@@ -174,8 +174,8 @@ fn narrow_vectors_only_where_nobody_can_tell() {
         );
         let module = device().load("k.ptx", ptx.into_bytes()).unwrap_or_else(|e| panic!("{e}"));
         let kernel = module.kernel("k").expect("a kernel");
-        let text = kernel.launch().block([16, 16, 1]).emit(Emit::Llvm).unwrap_or_else(|e| panic!("{e}"));
-        [8, 16, 32].into_iter().find(|w| text.contains(&format!("<{w} x i1>")))
+        let text = kernel.launch().block([48, 4, 1]).emit(Emit::Llvm).unwrap_or_else(|e| panic!("{e}"));
+        [8, 16, 32].into_iter().find(|w| text.contains(&format!("<{w} x i32>")))
     };
     // A store of one lane may come before a load of another.
     assert_eq!(lanes(""), Some(32));
