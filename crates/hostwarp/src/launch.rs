@@ -8,7 +8,6 @@ use hostwarp_interp::{Launch, Limits, Program};
 use hostwarp_ir::Op;
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_jit::llvm::{Object, Tier};
-use hostwarp_jit::target::Target;
 use hostwarp_jit::{KernelText, Paths};
 use hostwarp_plan::{Assume, may_split_warps};
 use std::sync::Arc;
@@ -130,8 +129,6 @@ pub struct LaunchBuilder<'a> {
     progress: Option<&'a Progress<'a>>,
 }
 
-/// How many lanes to run at once if so many words are alive in each, at most: of 32 registers of 512 bits, 128 lanes take eight to a word.
-const WIDE: [(u32, u32); 2] = [(128, 3), (64, 7)];
 /// Threads a CTA may have.
 pub const MAX_CTA_THREADS: u64 = 1024;
 /// Bytes of shared memory a CTA may have: what sm_90 allows.
@@ -296,7 +293,7 @@ impl<'a> LaunchBuilder<'a> {
             Emit::Ir => Ok(program.func().to_string()),
             Emit::Plan => Ok(program.plan().to_string()),
             Emit::Llvm => {
-                let target = target()?;
+                let target = self.kernel.module().device().target().map_err(Error::launch)?;
                 let paths = self.choose_paths(&program, block);
                 let text =
                     KernelText::new(&program, &target, paths).map_err(|e| Error::launch(e.to_string()))?;
@@ -441,9 +438,21 @@ impl<'a> LaunchBuilder<'a> {
             .iter()
             .flat_map(|b| &b.insts)
             .all(|i| !matches!(i.op, Op::Atomic(..)) && i.result.is_none_or(|r| func.ty(r).count == 1));
-        let wide =
-            WIDE.into_iter().find(|(w, words)| fits(*w) && plan.pressure <= *words && (plain || *w <= 64));
-        Ok(wide.filter(|_| !apart).map_or(32, |(w, _)| w))
+        let target = self.kernel.module().device().target();
+        let (registers, bits) = target.map_or((32, 512), |t| (t.vector_registers(), t.vector_bits));
+        // What is alive should stay in registers: at 128 lanes, 32 of 512 bits hold three words of each and what is needed in between.
+        let in_registers = |w: u32| plan.pressure <= registers * 7 / 8 * bits / (32 * w);
+        let most = if apart {
+            32
+        } else if plain {
+            128
+        } else {
+            64
+        };
+        // The narrowest registers are soon too few for a warp.
+        let least = if bits < 256 && may_split_warps(func) { 16 } else { 32 };
+        let mut widths = [128, 64, 32, 16].into_iter().filter(|w| (least..=most).contains(w));
+        Ok(widths.find(|w| (fits(*w) || *w <= 32) && in_registers(*w)).unwrap_or(least))
     }
 
     fn prepare(&self, block: [u32; 3]) -> Result<Ready, Error> {
@@ -497,7 +506,7 @@ struct Ready {
 
 /// The compiled kernel: from the device's cache if it is there, and only otherwise from LLVM.
 fn compile(device: &Device, program: &Arc<Program>, paths: Paths) -> Result<Compiled, String> {
-    let target = target().map_err(|e| e.to_string())?;
+    let target = device.target()?;
     let tier = Tier::light();
     let write = || KernelText::new(program, &target, paths).map_err(|e| e.to_string());
     if device.cache().is_none() {
@@ -518,8 +527,4 @@ fn compile(device: &Device, program: &Arc<Program>, paths: Paths) -> Result<Comp
         let _ = cache.put(&key, &kernel.object().0);
     }
     Ok(Compiled { kernel: Arc::new(kernel), full: Arc::default(), cached: false })
-}
-
-fn target() -> Result<Target, Error> {
-    Target::host().ok_or_else(|| Error::launch("the jit does not know this CPU; use the interpreter"))
 }
