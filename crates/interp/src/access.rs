@@ -323,7 +323,7 @@ impl Machine<'_, '_> {
         };
         // The address that the stretch begins at, as the instruction has it.
         let base = if mem.space == ir::Space::Generic { space.to_generic(at) } else { at };
-        let Some(host) = self.host(space, first, at, len * size_of::<T>()) else { return false };
+        let Some(host) = self.host(space, segment.cta, at, len * size_of::<T>()) else { return false };
         let keep = !segment.full && !dst.free;
         let to = if keep { Dst { at: Arg { base: Base::Scratch, offset: 0, ..dst.at }, ..dst } } else { dst };
         // SAFETY: all from the least address to the end of what is read at the greatest is there, and all of them are aligned. Global

@@ -146,12 +146,12 @@ impl Machine<'_, '_> {
             self.write_out(dst.at);
         }
         self.wrote(dst);
-        if free {
+        if free && self.is_dense() {
             let all = self.hull();
             return self.regs.kernel(selected, dst.at, operands, all.first, all.warps());
         }
         for s in &self.segments {
-            if s.full {
+            if s.full || free {
                 self.regs.kernel(selected, dst.at, operands, s.first, s.warps());
                 continue;
             }
@@ -211,12 +211,12 @@ impl Machine<'_, '_> {
         self.write_out(c.src);
         let dst = self.open(c.dst);
         self.wrote(dst);
-        if dst.free {
+        if dst.free && self.is_dense() {
             let all = self.hull();
             return self.regs.copy(dst, c.src, all.first, all.warps());
         }
         for s in &self.segments {
-            if s.full {
+            if s.full || dst.free {
                 self.regs.copy(dst, c.src, s.first, s.warps());
             } else {
                 self.regs.blend(dst, c.src, s.first, self.run_masks(s));

@@ -208,6 +208,8 @@ impl Cta {
         let index = launch.cta_index(first);
         let count = self.room.min(launch.grid[0] - index[0]).min(u32::try_from(most).unwrap_or(u32::MAX));
         self.reset_to(launch, index, count);
+        // Only the interpreter asks for several.
+        self.scratch.fresh = true;
         count
     }
 
@@ -217,6 +219,7 @@ impl Cta {
         (self.index, self.count) = (index, count);
         self.interpreted = false;
         self.scratch.cta_ready = false;
+        self.scratch.fresh = false;
         self.clear_memory(launch);
         self.pc.fill(Block::ENTRY.0);
         for (w, warp) in self.warps.iter_mut().enumerate() {
@@ -258,7 +261,13 @@ impl Cta {
     /// The memory of a warp's CTA.
     #[inline]
     pub(crate) fn memory_of(&self, warp: usize) -> &CtaMemory {
-        match self.cta_of(warp).0 {
+        self.memory_number(self.cta_of(warp).0)
+    }
+
+    /// The memory of a CTA, counted from the first.
+    #[inline]
+    pub(crate) fn memory_number(&self, cta: usize) -> &CtaMemory {
+        match cta {
             0 => &self.memory,
             n => &self.more_memory[n - 1],
         }
@@ -378,6 +387,14 @@ impl Cta {
             return;
         }
         for_each_lane(lanes, |l| self.pc[first + l] = block.0);
+    }
+
+    /// Ends all lanes.
+    pub(crate) fn exit_all(&mut self) {
+        self.warps.fill(Warp::default());
+        for m in &mut self.meeting {
+            m.live = 0;
+        }
     }
 
     /// Ends lanes of a warp. Others may be released by it.

@@ -19,7 +19,7 @@ use hostwarp_ir::{BarrierKind, Block, Special, TrapKind};
 use std::time::Duration;
 
 /// Warps that run together at most: enough to make calls cheap, few enough for their registers to stay in the cache.
-pub(crate) const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 128;
 /// Back-edges a group may take while others of its batch could go on.
 const SPINS: u32 = 256;
 /// Instructions (counted once per warp) a batch runs before the next one gets its turn.
@@ -44,6 +44,8 @@ pub(crate) struct Scratch {
     ahead: FrameBuffer,
     /// The values that hold for the launch are there.
     launch_ready: bool,
+    /// All lanes are still at the entry.
+    pub(crate) fresh: bool,
     /// The shapes are those of the CTA.
     pub(crate) cta_ready: bool,
     groups: Vec<Group>,
@@ -70,6 +72,9 @@ pub(crate) struct Segment {
     pub(crate) first: usize,
     /// The one after the last.
     pub(crate) end: usize,
+    /// The CTA they belong to, counted from the first, and the first warp's number in it.
+    pub(crate) cta: usize,
+    pub(crate) in_cta: usize,
     /// All lanes that have not exited take part, so that the others need not be kept.
     pub(crate) full: bool,
 }
@@ -344,7 +349,15 @@ impl Machine<'_, '_> {
     fn run_batch(&mut self, budget: u64, looked: &mut u64) -> Result<TurnEnd, Box<Stop>> {
         self.groups.clear();
         self.loaded = [0; BATCH];
-        self.refill();
+        if std::mem::take(&mut self.cta.scratch.fresh) && self.warps == self.cta.warps().len() {
+            for (loaded, warp) in self.loaded.iter_mut().zip(self.cta.warps()) {
+                *loaded = warp.ready;
+            }
+            self.parked = None;
+            self.join(Block::ENTRY.0, &self.loaded.clone());
+        } else {
+            self.refill();
+        }
         let began = self.spent;
         // Groups below this position have had their chance.
         let mut floor = 0;
@@ -487,15 +500,21 @@ impl Machine<'_, '_> {
         &self.masks[segment.first - self.base..segment.end - self.base]
     }
 
+    /// Whether most warps from the first to the last that run do so, so that running all costs less than leaving out the others.
+    #[inline]
+    pub(crate) fn is_dense(&self) -> bool {
+        self.segments.len() == 1 || 2 * self.running as usize > self.hull().warps()
+    }
+
     /// All from the first to the last warp that run, as if they were of one CTA.
     #[inline]
     pub(crate) fn hull(&self) -> Segment {
         let (Some(first), Some(last)) = (self.segments.first(), self.segments.last()) else {
-            return Segment { first: self.base, end: self.base, full: true };
+            return Segment { first: self.base, end: self.base, cta: 0, in_cta: 0, full: true };
         };
         let apart = last.end - first.first != self.running as usize;
         let full = !apart && self.segments.iter().all(|s| s.full);
-        Segment { first: first.first, end: last.end, full }
+        Segment { end: last.end, full, ..*first }
     }
 
     /// Says which lanes run what follows.
@@ -511,10 +530,10 @@ impl Machine<'_, '_> {
             let warp = self.base + w;
             self.running += 1;
             let full = *mask == self.cta.warps()[warp].live;
-            let same_cta = self.cta.room() == 1 || self.cta.cta_of(warp).1 != 0;
+            let (cta, in_cta) = self.cta.cta_of(warp);
             match self.segments.last_mut() {
-                Some(s) if s.end == warp && s.full == full && same_cta => s.end += 1,
-                _ => self.segments.push(Segment { first: warp, end: warp + 1, full }),
+                Some(s) if s.end == warp && s.full == full && s.cta == cta => s.end += 1,
+                _ => self.segments.push(Segment { first: warp, end: warp + 1, cta, in_cta, full }),
             }
         }
     }
@@ -639,14 +658,12 @@ impl Machine<'_, '_> {
                 self.write_out(*cond);
                 let (mut taken, mut fell) = ([0; BATCH], [0; BATCH]);
                 let (mut any_taken, mut any_fell) = (0, 0);
-                for w in 0..self.warps {
-                    if masks[w] != 0 {
-                        let bits = self.regs.bits(*cond, self.base + w);
-                        taken[w] = masks[w] & bits;
-                        fell[w] = masks[w] & !bits;
-                        any_taken |= taken[w];
-                        any_fell |= fell[w];
-                    }
+                self.regs.all_bits(*cond, self.base, &mut taken[..self.warps]);
+                for ((mask, taken), fell) in masks.iter().zip(&mut taken).zip(&mut fell) {
+                    *fell = mask & !*taken;
+                    *taken &= mask;
+                    any_taken |= *taken;
+                    any_fell |= *fell;
                 }
                 if any_taken == 0 || any_fell == 0 {
                     return Ok(self.follow_together(group, if any_taken != 0 { yes } else { no }));
@@ -662,6 +679,12 @@ impl Machine<'_, '_> {
                     return Ok(self.follow_together(group, edge));
                 }
                 apart(self.switch(*value, edges, masks))
+            }
+            Terminator::Exit if !self.others && self.warps == self.cta.warps().len() => {
+                self.cta.exit_all();
+                self.exited = true;
+                self.loaded = [0; BATCH];
+                apart(None)
             }
             Terminator::Exit => {
                 for (w, mask) in masks.iter().enumerate().filter(|(_, m)| **m != 0) {

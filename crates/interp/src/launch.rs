@@ -92,7 +92,9 @@ impl Limits {
 }
 
 /// CTAs run as one up to this many lanes...
-const LANES_AS_ONE: u32 = 2048;
+const LANES_AS_ONE: u32 = 4096;
+/// ...or this many where they may leave a loop one by one...
+const LANES_APART: u32 = 1024;
 /// ...and up to this many bytes of values that are needed at the same time.
 const REGISTERS_AS_ONE: u32 = 64 << 10;
 
@@ -179,7 +181,10 @@ impl<'a> Launch<'a> {
             return 1;
         }
         let registers = threads.saturating_mul(4 * self.program.plan.pressure.max(1));
-        (LANES_AS_ONE / threads).min(REGISTERS_AS_ONE / registers).clamp(1, self.grid[0])
+        // Lanes that leave a loop wait for the others.
+        let apart = self.program.plan.loops.iter().any(|l| l.divergent_exit);
+        let lanes = if apart { LANES_APART } else { LANES_AS_ONE };
+        (lanes / threads).min(REGISTERS_AS_ONE / registers).clamp(1, self.grid[0])
     }
 
     /// CTAs in all.

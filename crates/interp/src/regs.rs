@@ -67,6 +67,12 @@ impl Regs {
         crate::kernels::bits(&self.read(at, warp))
     }
 
+    /// The bits of a column of `i1` for as many warps from `first` on as there is room.
+    pub(crate) fn all_bits(&self, at: Arg, first: usize, out: &mut [u32]) {
+        // SAFETY: valid, by the promise of the type.
+        unsafe { self.tools.bits(self.operand(at, first), out) }
+    }
+
     /// Copies a column for `warps` warps from `first` on, all lanes.
     pub(crate) fn copy(&self, dst: Dst, src: Arg, first: usize, warps: usize) {
         let (to, from) = (self.ptr(dst.at, first), self.ptr(src, first));

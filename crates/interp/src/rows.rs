@@ -27,8 +27,8 @@ struct RowsAt {
     count: usize,
     /// Lanes in a row.
     len: usize,
-    /// All lanes of a row have the address of the first.
-    same: bool,
+    /// Bytes from lane to lane in a row: as many as a lane takes, or none.
+    stride: usize,
 }
 
 impl RowsAt {
@@ -37,7 +37,7 @@ impl RowsAt {
         let far = self.step.wrapping_mul(self.count as i64 - 1);
         let low = self.addr.wrapping_add_signed(far.min(0));
         let last = self.addr.checked_add_signed(far.max(0))?;
-        let end = last.checked_add((if self.same { size } else { self.len * size }) as u64)?;
+        let end = last.checked_add(((self.len - 1) * self.stride + size) as u64)?;
         let aligned = (self.addr | self.step as u64) & (size as u64 - 1) == 0;
         if !aligned || low > self.addr || !wide && end > 1 << 32 {
             return None;
@@ -57,9 +57,9 @@ impl Machine<'_, '_> {
         inst.guard.is_none_or(|g| self.uniform(g).is_some_and(|bit| bit & 1 != 0))
     }
 
-    /// Where a stretch of a space lies on the host, as a warp sees it, if all of it is there.
-    pub(crate) fn host(&self, space: Space, warp: usize, addr: u64, bytes: usize) -> Option<*const u8> {
-        let memory = self.cta.memory_of(warp);
+    /// Where a stretch of a space lies on the host, as a CTA sees it, if all of it is there.
+    pub(crate) fn host(&self, space: Space, cta: usize, addr: u64, bytes: usize) -> Option<*const u8> {
+        let memory = self.cta.memory_number(cta);
         let block = match space {
             Space::Global | Space::Generic => {
                 return Some(self.launch.device.global_run::<u8>(addr, bytes)?.as_ptr());
@@ -121,36 +121,29 @@ impl Machine<'_, '_> {
         let size = size_of::<[T; N]>();
         let parts = self.parts(&addr, mem);
         let mut found: smallvec::SmallVec<[(RowsAt, *const u8); 8]> = smallvec::smallvec![];
-        // What is known of the part before.
-        let mut before: Option<(usize, usize, RowsAt, Stretch)> = None;
+        let mut before: Option<(RowsAt, Stretch)> = None;
+        let mut seen = (0, 0);
         for part in &parts {
             // Lanes that do not run may be read for, where there is something to read.
             let lanes = part.warps() * CHUNK - self.run_mask(part.end - 1).leading_zeros() as usize;
-            let in_cta = self.cta.cta_of(part.first).1;
-            let (rows, stretch) = match before {
-                // The same in the next CTA.
-                Some((n, first, rows, stretch)) if n == lanes && first == in_cta && addr.strides[2] == 0 => {
-                    (rows, stretch)
-                }
-                _ => {
-                    let rows = self.rows_at(&addr, part.first * CHUNK, lanes, size, wide);
-                    let Some(rows) = rows else { return false };
-                    let Some(stretch) = rows.stretch(mem, size, wide) else { return false };
-                    before = Some((lanes, in_cta, rows, stretch));
-                    (rows, stretch)
-                }
-            };
-            let host = self.host(stretch.space, part.first, stretch.at, stretch.bytes);
+            let these = (lanes, part.in_cta);
+            if before.is_none() || seen != these || addr.strides[2] != 0 {
+                let rows = self.rows_at(&addr, part.first * CHUNK, lanes, size, wide);
+                before = rows.and_then(|rows| Some((rows, rows.stretch(mem, size, wide)?)));
+                seen = these;
+            } // and else they are what they were in the CTA before
+            let Some((rows, stretch)) = &before else { return false };
+            let host = self.host(stretch.space, part.cta, stretch.at, stretch.bytes);
             let Some(host) = host else { return false };
-            found.push((rows, host.wrapping_add(stretch.first_row)));
+            found.push((*rows, host.wrapping_add(stretch.first_row)));
         }
         let dst = self.open(dst);
         let full = parts.iter().all(|part| part.full);
         let to = if full || dst.free { dst.at } else { Arg { base: Base::Scratch, offset: 0, ..dst.at } };
         for (part, (rows, host)) in parts.iter().zip(&found) {
-            let step = rows.step as isize;
+            let (step, same) = (rows.step as isize, rows.stride == 0);
             // SAFETY: the stretch from the first to the last byte of all rows is there, aligned for `size`. It is no part of a column.
-            unsafe { self.regs.rows(to, part.first, *host, step, rows.count, rows.len, size, rows.same) };
+            unsafe { self.regs.rows(to, part.first, *host, step, rows.count, rows.len, size, same) };
         }
         if to != dst.at {
             for s in &self.segments {
@@ -174,7 +167,7 @@ impl Machine<'_, '_> {
         }
         let at = addr.at(first, self.extents);
         let at = if wide { at } else { at as u32 as u64 };
-        let one = RowsAt { addr: at, step: 0, count: 1, len: lanes, same };
+        let one = RowsAt { addr: at, step: 0, count: 1, len: lanes, stride: if same { 0 } else { size } };
         // Dividing 32 bits takes half as long as 64.
         let (first, last, lanes, len) = (first as u32, end as u32 - 1, lanes as u32, rows.len as u32);
         if last < len || first / len == last / len {
@@ -204,7 +197,7 @@ impl Machine<'_, '_> {
             let Some(lanes) = self.prefix(&part) else { return false };
             let Some(rows) = self.rows_at(&addr, part.first * CHUNK, lanes, size, wide) else { return false };
             let end = rows.addr as u128 + (rows.len * size) as u128;
-            if rows.same || !wide && (rows.count > 1 || end > 1 << 32) {
+            if rows.stride == 0 || !wide && (rows.count > 1 || end > 1 << 32) {
                 return false;
             }
             found.push((part, rows));

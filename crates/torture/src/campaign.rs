@@ -4,6 +4,7 @@ use crate::coverage::Coverage;
 use crate::generate::generate;
 use crate::reduce::reduce;
 use crate::run::{Bench, Case, Failure};
+use hostwarp::jit::target::X86Level;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -25,6 +26,8 @@ pub struct Campaign {
     pub failures: usize,
     /// The libLLVM to use; searched for if not given.
     pub llvm: Option<PathBuf>,
+    /// The step of x86 CPUs to make code for; all that this one has if not given.
+    pub cpu: Option<X86Level>,
     /// Make failing kernels small.
     pub reduce: bool,
     /// Every width the jit has, instead of one by the seed.
@@ -43,6 +46,7 @@ impl Default for Campaign {
             seconds: None,
             failures: 5,
             llvm: None,
+            cpu: None,
             reduce: true,
             all_widths: false,
             one_width: false,
@@ -98,7 +102,7 @@ impl Results {
 
 impl Campaign {
     fn bench(&self) -> Result<Bench, String> {
-        let mut bench = Bench::new(self.llvm.clone())?;
+        let mut bench = Bench::new(self.llvm.clone(), self.cpu)?;
         bench.all_widths = self.all_widths;
         bench.one_width = self.one_width;
         Ok(bench)

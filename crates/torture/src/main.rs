@@ -2,6 +2,7 @@
 
 mod isolate;
 
+use hostwarp::jit::target::X86Level;
 use hostwarp_torture::campaign::{Campaign, Event, Found};
 use hostwarp_torture::generate::generate;
 use hostwarp_torture::run::{Bench, Case};
@@ -17,6 +18,7 @@ torture replay FILE…         run kernels of past failures
   --jobs N        at once (the number of cores)
   --seconds N     stop after this time
   --llvm FILE     the libLLVM to use
+  --cpu STEP      make code for sse2, sse4.2, avx2 or avx512, whatever this CPU has beyond it
   --json FILE     write coverage and failures there
   --failures N    stop after so many (5)
   --save DIR      write reduced kernels there
@@ -61,6 +63,11 @@ fn options() -> Result<Option<Options>, String> {
             "--seconds" => campaign.seconds = Some(number(value()?)?),
             "--failures" => campaign.failures = number(value()?)?.max(1) as usize,
             "--llvm" => campaign.llvm = Some(value()?.into()),
+            "--cpu" => {
+                let name = value()?;
+                let level = X86Level::ALL.into_iter().find(|level| level.name() == name);
+                campaign.cpu = Some(level.ok_or(format!("{arg} {name}: no such step"))?);
+            }
             "--json" => json = Some(PathBuf::from(value()?)),
             "--save" => save = Some(PathBuf::from(value()?)),
             "--no-reduce" => campaign.reduce = false,
@@ -128,7 +135,7 @@ fn print_found(found: &Found, o: &Options) {
 }
 
 fn replay(o: &Options) -> Result<bool, String> {
-    let mut bench = Bench::new(o.campaign.llvm.clone())?;
+    let mut bench = Bench::new(o.campaign.llvm.clone(), o.campaign.cpu)?;
     bench.all_widths = true;
     let mut fine = true;
     for path in &o.replay {

@@ -3,6 +3,7 @@
 use crate::program::{Kernel, layout};
 use crate::random::Random;
 use hostwarp::jit::Paths;
+use hostwarp::jit::target::X86Level;
 use hostwarp::{Arg, Device, Engine, Error, ErrorKind};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -198,14 +199,18 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A device with this libLLVM, or one that is found.
-    pub fn new(llvm: Option<PathBuf>) -> Result<Bench, String> {
+    /// A device with this libLLVM, or one that is found, that makes code for this step of CPU, or for all that the one at hand has.
+    pub fn new(llvm: Option<PathBuf>, cpu: Option<X86Level>) -> Result<Bench, String> {
         let mut device = Device::builder().memory(64 << 20).threads(1);
         if let Some(path) = llvm {
             device = device.llvm(path);
         }
+        if let Some(level) = cpu {
+            device = device.cpu(level);
+        }
         let device = device.build().map_err(|e| e.to_string())?;
         device.llvm()?;
+        device.target()?;
         Ok(Bench { device, all_widths: false, one_width: false, count_ops: false })
     }
 

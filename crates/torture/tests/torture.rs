@@ -6,7 +6,7 @@ use hostwarp_torture::run::{Bench, Case};
 
 /// Whether there is an LLVM to test with; its absence must not go unnoticed where it is expected.
 fn has_llvm() -> bool {
-    let missing = Bench::new(None).err();
+    let missing = Bench::new(None, None).err();
     if let Some(why) = &missing {
         assert!(std::env::var_os("HOSTWARP_REQUIRE_LLVM").is_none(), "{why}");
         eprintln!("skipped: {why}");
@@ -39,7 +39,7 @@ fn past_failures_stay_fixed() {
         return;
     }
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/torture");
-    let mut bench = Bench::new(None).unwrap();
+    let mut bench = Bench::new(None, None).unwrap();
     bench.all_widths = true;
     let mut count = 0;
     for entry in std::fs::read_dir(dir).unwrap() {

@@ -193,6 +193,35 @@ unsafe fn map1<A: Copy, R: Copy + Default>(s: &Step, f: impl Fn(A) -> R) {
     }
 }
 
+/// Chunk by chunk.
+///
+/// # Safety
+/// As for [`KernelFn`].
+#[inline(always)]
+unsafe fn map2_chunks<A: Copy, B: Copy, R: Copy>(s: &Step, f: impl Fn([A; CHUNK], [B; CHUNK]) -> [R; CHUNK]) {
+    // SAFETY: handed on from the caller.
+    let (x, y) = unsafe { (s.arg(0), s.arg(1)) };
+    for i in 0..s.n {
+        // SAFETY: handed on from the caller.
+        unsafe { write(s, i, f(x.chunk(i), y.chunk(i))) }
+    }
+}
+
+/// Element by element.
+#[inline(always)]
+fn zip3<A: Copy, B: Copy, C: Copy, R: Copy + Default>(
+    a: [A; CHUNK],
+    b: [B; CHUNK],
+    c: [C; CHUNK],
+    f: impl Fn(A, B, C) -> R,
+) -> [R; CHUNK] {
+    let mut r = [R::default(); CHUNK];
+    for k in 0..CHUNK {
+        r[k] = f(a[k], b[k], c[k]);
+    }
+    r
+}
+
 /// Element by element.
 ///
 /// # Safety
@@ -200,16 +229,14 @@ unsafe fn map1<A: Copy, R: Copy + Default>(s: &Step, f: impl Fn(A) -> R) {
 #[inline(always)]
 unsafe fn map2<A: Copy, B: Copy, R: Copy + Default>(s: &Step, f: impl Fn(A, B) -> R) {
     // SAFETY: handed on from the caller.
-    let (x, y) = unsafe { (s.arg(0), s.arg(1)) };
-    for i in 0..s.n {
-        // SAFETY: handed on from the caller.
-        let (a, b): ([A; CHUNK], [B; CHUNK]) = unsafe { (x.chunk(i), y.chunk(i)) };
-        let mut r = [R::default(); CHUNK];
-        for k in 0..CHUNK {
-            r[k] = f(a[k], b[k]);
-        }
-        // SAFETY: handed on from the caller.
-        unsafe { write(s, i, r) }
+    unsafe {
+        map2_chunks(s, |a: [A; CHUNK], b: [B; CHUNK]| {
+            let mut r = [R::default(); CHUNK];
+            for k in 0..CHUNK {
+                r[k] = f(a[k], b[k]);
+            }
+            r
+        })
     }
 }
 
@@ -223,12 +250,6 @@ unsafe fn map3<A: Copy, B: Copy, C: Copy, R: Copy + Default>(s: &Step, f: impl F
     let (x, y, z) = unsafe { (s.arg(0), s.arg(1), s.arg(2)) };
     for i in 0..s.n {
         // SAFETY: handed on from the caller.
-        let (a, b, c): ([A; CHUNK], [B; CHUNK], [C; CHUNK]) = unsafe { (x.chunk(i), y.chunk(i), z.chunk(i)) };
-        let mut r = [R::default(); CHUNK];
-        for k in 0..CHUNK {
-            r[k] = f(a[k], b[k], c[k]);
-        }
-        // SAFETY: handed on from the caller.
-        unsafe { write(s, i, r) }
+        unsafe { write(s, i, zip3(x.chunk(i), y.chunk(i), z.chunk(i), &f)) }
     }
 }

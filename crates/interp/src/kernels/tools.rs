@@ -58,6 +58,9 @@ trait Bits: Copy {
 
     /// `a` if `bit` is 1, `b` if it is 0.
     fn choose(bit: u32, a: Self, b: Self) -> Self;
+
+    /// The bits of `a` where the mask has some, those of `b` elsewhere.
+    fn mix(mask: Self, a: Self, b: Self) -> Self;
 }
 
 macro_rules! bits {
@@ -68,6 +71,11 @@ macro_rules! bits {
             #[inline(always)]
             fn choose(bit: u32, a: Self, b: Self) -> Self {
                 b ^ (a ^ b) & (bit as $t).wrapping_neg()
+            }
+
+            #[inline(always)]
+            fn mix(mask: Self, a: Self, b: Self) -> Self {
+                b ^ (a ^ b) & mask
             }
         }
     )* };
@@ -83,6 +91,11 @@ impl<const N: usize> Bits for [u64; N] {
             b[k] = u64::choose(bit, a[k], b[k]);
         }
         b
+    }
+
+    #[inline(always)]
+    fn mix(mask: Self, a: Self, b: Self) -> Self {
+        std::array::from_fn(|k| u64::mix(mask[k], a[k], b[k]))
     }
 }
 
@@ -174,6 +187,7 @@ ramp!(u32);
 ramp!(u64);
 
 /// `n` rows of `imm` lanes, one behind the other: what lies at the argument's chunks, or (`SAME`) one value of it for all lanes of a row.
+/// The second argument has no bits set in the first half of a chunk and all in the second.
 struct Rows<L, const SAME: bool>(PhantomData<L>);
 
 /// Lanes of a row that is written at once.
@@ -186,17 +200,30 @@ impl<L: Bits, const SAME: bool> Kernel for Rows<L, SAME> {
         let (memory, to, len) = (unsafe { s.arg(0) }, s.dst.cast::<L>(), s.imm as usize);
         // Steps may be negative: they wrap.
         let row = |r: usize| memory.at.wrapping_add(r.wrapping_mul(memory.step)).cast::<L>();
-        if len == PIECE {
-            for r in 0..s.n {
+        let mut done = 0;
+        if len == PIECE && SAME {
+            // Two rows are a chunk, and loops over a chunk are what becomes vector code.
+            for i in 0..s.n / 2 {
                 // SAFETY: rows are valid on both sides, and no row is part of the result.
                 unsafe {
-                    let piece: [L; PIECE] = if SAME { [*row(r); PIECE] } else { *row(r).cast() };
-                    *to.add(r * PIECE).cast() = piece;
+                    let (a, b, second): (L, L, [L; CHUNK]) =
+                        (*row(2 * i), *row(2 * i + 1), s.arg(1).chunk(0));
+                    let mut r = [L::ZERO; CHUNK];
+                    for k in 0..CHUNK {
+                        r[k] = L::mix(second[k], b, a);
+                    }
+                    write(s, i, r);
                 }
             }
-            return;
+            done = s.n / 2 * 2;
+        } else if len == PIECE {
+            for r in 0..s.n {
+                // SAFETY: as above.
+                unsafe { write::<L, PIECE>(s, r, *row(r).cast()) }
+            }
+            done = s.n;
         }
-        for r in 0..s.n {
+        for r in done..s.n {
             // SAFETY: as above.
             unsafe {
                 let (from, to) = (row(r), to.add(r * len));
@@ -219,6 +246,7 @@ pub(crate) struct Tools {
     gather: [[KernelFn; 7]; 2],
     ramp: [KernelFn; 2],
     rows: [[KernelFn; 7]; 2],
+    bits: KernelFn,
 }
 
 /// Index of a size that is a power of two up to 64.
@@ -242,6 +270,7 @@ impl Tools {
             ascending: [pick::<Ascending<u32>>(level), pick::<Ascending<u64>>(level)],
             bounds: [pick::<Bounds<u32>>(level), pick::<Bounds<u64>>(level)],
             gather: [gathers::<u32>(level), gathers::<u64>(level)],
+            bits: pick_bits_of(level),
             rows: [rows::<false>(level), rows::<true>(level)],
             ramp: [pick::<Ramp<u32>>(level), pick::<Ramp<u64>>(level)],
         }
@@ -333,10 +362,23 @@ impl Tools {
             (1, 0) if same => (len / PIECE, PIECE, 0),
             _ => (count, len, step),
         };
-        let args = Operand { at: memory, step: step as usize };
-        let s = Step { n, dst, args: &raw const args, imm: len as u64 };
+        /// Half of a chunk of the largest lanes without bits, and half a chunk with all.
+        static HALVES: [[u64; 8 * PIECE]; 2] = [[0; 8 * PIECE], [u64::MAX; 8 * PIECE]];
+        let halves = HALVES.as_ptr().cast::<u8>().wrapping_add((64 - bytes) * PIECE);
+        let args = [Operand { at: memory, step: step as usize }, Operand { at: halves, step: 0 }];
+        let s = Step { n, dst, args: args.as_ptr(), imm: len as u64 };
         // SAFETY: handed on from the caller.
         unsafe { self.rows[usize::from(same)][log(bytes)](&s) }
+    }
+
+    /// The bits of a column of `i1`, for as many warps as there is room.
+    ///
+    /// # Safety
+    /// The column is valid for that many warps.
+    pub(crate) unsafe fn bits(&self, column: Operand, out: &mut [u32]) {
+        let s = Step { n: out.len(), dst: out.as_mut_ptr().cast(), args: &raw const column, imm: 0 };
+        // SAFETY: handed on from the caller.
+        unsafe { (self.bits)(&s) }
     }
 
     /// Whether the addresses of `warps` warps, at least one, go up by `size` from lane to lane.
@@ -393,6 +435,46 @@ fn rows<const SAME: bool>(level: Level) -> [KernelFn; 7] {
         pick::<Rows<[u64; 4], SAME>>(level),
         pick::<Rows<[u64; 8], SAME>>(level),
     ]
+}
+
+/// The lowest bits of bytes, 32 to a word: of as many chunks of the argument as there are words.
+struct BitsOf;
+
+impl Kernel for BitsOf {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        for i in 0..s.n {
+            // SAFETY: handed on from the caller.
+            unsafe { write(s, i, [bits(&s.arg(0).chunk(i))]) }
+        }
+    }
+}
+
+/// As `BitsOf`, by an instruction that does just that.
+///
+/// # Safety
+/// As for [`KernelFn`], on a CPU of level `V3` at least.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn bits_of(s: &Step) {
+    use std::arch::x86_64::{_mm256_loadu_si256, _mm256_movemask_epi8, _mm256_slli_epi16};
+    for i in 0..s.n {
+        // SAFETY: handed on from the caller.
+        unsafe {
+            let x = s.arg(0);
+            let bytes = _mm256_loadu_si256(x.at.add(i * x.step).cast());
+            // What moves from one byte to the next stays below the highest bit.
+            write(s, i, [_mm256_movemask_epi8(_mm256_slli_epi16::<7>(bytes)) as u32]);
+        }
+    }
+}
+
+fn pick_bits_of(level: Level) -> KernelFn {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::V3 | Level::V4 => bits_of,
+        Level::Base => pick::<BitsOf>(level),
+    }
 }
 
 /// The bits of a warp's column of `i1`. Bytes other than 0 and 1 can only be in lanes that do not run.

@@ -4,6 +4,7 @@ mod control;
 mod fuzz;
 mod memory;
 mod ops;
+mod several;
 
 use crate::kernels::Level;
 use crate::*;
