@@ -379,7 +379,7 @@ fn check(seed: u64, warp_ops: bool) {
     let func = Generator::new(seed, warp_ops).function();
     let device = device();
     // Even seeds have whole groups only, and short rows.
-    let (grid, block) = ([2, 1, 1], if seed % 2 == 0 { [16, 8, 1] } else { [THREADS, 1, 1] });
+    let (grid, block) = ([2, 1, 1], if seed.is_multiple_of(2) { [16, 8, 1] } else { [THREADS, 1, 1] });
     let reference = program(&func, block, 32);
     let expected = output(&mut Launch::new(&reference, &device, grid, block), interpret, "interpreted");
     for width in if warp_ops { &[32][..] } else { &[8, 16, 32, 64, 128][..] } {
