@@ -44,11 +44,9 @@ fn the_interpreter_gives_every_recorded_bit() {
         assert_eq!(row.agreed + row.unsupported.len(), row.replayed);
         let told = told.opcodes.get(&row.opcode).map(|a| (a.interp, a.unsupported.as_slice()));
         assert_eq!(told, Some((row.agreed, row.unsupported.as_slice())), "{}: {STALE}", row.opcode);
-        // Approximations of f64 are all that is missing.
-        let missing = |form: &String| form.contains(".approx") && form.contains(".f64");
-        assert!(row.unsupported.iter().all(missing), "not done yet: {:?}", row.unsupported);
+        assert!(row.unsupported.is_empty(), "not done yet: {:?}", row.unsupported);
     }
-    assert!(report.rows.len() >= 94);
+    assert!(report.rows.len() >= 97);
 }
 
 #[test]

@@ -17,6 +17,8 @@ use hostwarp_ir::{Elem, FBin, FCmp, IntBin, IntCmp, Op, Round, Table, Type, Valu
 
 const SMALLEST_NORMAL: u64 = 0x0080_0000;
 const INFINITY: u64 = 0x7f80_0000;
+/// In the upper word of an f64.
+const INFINITY_64: u64 = 0x7ff0_0000;
 const ONE: u64 = 0x3f80_0000;
 const TWO_MINUS_36: u64 = 0x2d80_0000;
 const NAN: u64 = 0x7fff_ffff;
@@ -82,6 +84,94 @@ pub(crate) fn rsqrt(cx: &mut Cx<'_>, operand: Value) -> Value {
     let result = choose(cx, nan, NAN, result);
     let result = cx.b.from_bits(result, Type::F32);
     cx.name(result, "reciprocal of the root")
+}
+
+/// `MUFU.RCP64H`: 1 / operand, both the upper words of an f64. The unit looks at the upper 20 bits of the significand, and gives as many: those of
+/// [`rcp`], the others cut off. Compared with an H200 for every significand, and over all exponents.
+pub(crate) fn rcp64(cx: &mut Cx<'_>, high: Value) -> Value {
+    let one = cx.b.iconst(Type::I32, 127);
+    let Wide { sign, exponent, operand, nan } = wide(cx, high, one);
+    let result = rcp(cx, operand);
+    let result = upper(cx, result);
+    let bias = cx.b.iconst(Type::I32, 1919);
+    let exponent_of_result = cx.b.sub(bias, exponent);
+    let exponent_of_result = cx.b.int_imm(IntBin::Shl, exponent_of_result, 20);
+    let result = cx.b.add(exponent_of_result, result);
+    let smallest = cx.b.iconst(Type::I32, 1 << 20);
+    let tiny = cx.b.cmp(IntCmp::LtS, result, smallest);
+    let result = choose(cx, tiny, 0, result);
+    let zero = cx.b.cmp_imm(IntCmp::Eq, exponent, 0);
+    let result = choose(cx, zero, INFINITY_64, result);
+    let result = cx.b.or(result, sign);
+    choose(cx, nan, NAN, result)
+}
+
+/// `MUFU.RSQ64H`: 1 / √operand, both the upper words of an f64, in the manner of [`rcp64`].
+pub(crate) fn rsqrt64(cx: &mut Cx<'_>, high: Value) -> Value {
+    // From 1 to 4, as half the exponent is taken out. It is even where its lowest bit as stored is set.
+    let odd = field(cx, high, 20, 1);
+    let odd = cx.b.int_imm(IntBin::Xor, odd, 1);
+    let one_or_two = cx.b.int_imm(IntBin::Add, odd, 127);
+    let Wide { sign, exponent, operand, nan } = wide(cx, high, one_or_two);
+    let result = rsqrt(cx, operand);
+    let result = upper(cx, result);
+    let half = cx.b.int_imm(IntBin::Sub, exponent, 1023);
+    let half = cx.b.sub(half, odd);
+    let half = cx.b.int_imm(IntBin::ShrS, half, 1);
+    let bias = cx.b.iconst(Type::I32, 896);
+    let exponent_of_result = cx.b.sub(bias, half);
+    let exponent_of_result = cx.b.int_imm(IntBin::Shl, exponent_of_result, 20);
+    let result = cx.b.add(exponent_of_result, result);
+    let infinite = cx.b.cmp_imm(IntCmp::Eq, exponent, 2047);
+    let result = choose(cx, infinite, 0, result);
+    let negative = cx.b.cmp_imm(IntCmp::Ne, sign, 0);
+    let result = choose(cx, negative, NAN, result);
+    let infinity = cx.b.int_imm(IntBin::Or, sign, INFINITY_64);
+    let zero = cx.b.cmp_imm(IntCmp::Eq, exponent, 0);
+    let result = cx.b.select(zero, infinity, result);
+    choose(cx, nan, NAN, result)
+}
+
+/// The upper word of an f64 taken apart.
+struct Wide {
+    sign: Value,
+    exponent: Value,
+    /// An f32 with the upper bits of the significand.
+    operand: Value,
+    nan: Value,
+}
+
+fn wide(cx: &mut Cx<'_>, high: Value, exponent_of_operand: Value) -> Wide {
+    let sign = cx.b.int_imm(IntBin::And, high, SIGN);
+    let exponent = field(cx, high, 20, 0x7ff);
+    let significand = field(cx, high, 0, 0xf_ffff);
+    let all_ones = cx.b.cmp_imm(IntCmp::Eq, exponent, 2047);
+    let some = cx.b.cmp_imm(IntCmp::Ne, significand, 0);
+    let nan = cx.b.int(IntBin::And, all_ones, some);
+    let significand = cx.b.int_imm(IntBin::Shl, significand, 3);
+    let operand = cx.b.int_imm(IntBin::Shl, exponent_of_operand, 23);
+    let operand = cx.b.or(operand, significand);
+    let operand = cx.b.from_bits(operand, Type::F32);
+    Wide { sign, exponent, operand, nan }
+}
+
+/// Exponent and upper 20 bits of the significand of an f32.
+fn upper(cx: &mut Cx<'_>, v: Value) -> Value {
+    let bits = cx.b.to_bits(v, Type::I32);
+    cx.b.int_imm(IntBin::ShrU, bits, 3)
+}
+
+/// The upper word of the register behind a 64-bit operand.
+pub(crate) fn high_word(cx: &mut Cx<'_>, name: &str) -> Value {
+    let bits = cx.src(name);
+    let high = cx.b.int_imm(IntBin::ShrU, bits, 32);
+    cx.b.inst(Op::Trunc, &[high], Type::I32)
+}
+
+/// 64 bits with this upper word, the others 0.
+pub(crate) fn with_high_word(cx: &mut Cx<'_>, high: Value) -> Value {
+    let high = cx.b.zext(high, Elem::I64);
+    cx.b.int_imm(IntBin::Shl, high, 32)
 }
 
 /// `MUFU.LG2`: log₂ of the operand.

@@ -29,7 +29,9 @@ pub const ROOM: Room = Room {
         let a = cx.arith("a", ty);
         let ftz = cx.has(".ftz");
         let d = if cx.has(".approx") && ty == Ty::F64 {
-            return Err("the approximate reciprocal of an f64".into());
+            let high = approx::high_word(cx, "a");
+            let high = approx::rcp64(cx, high);
+            approx::with_high_word(cx, high)
         } else if !cx.has(".approx") {
             let one = cx.b.fconst(ty.arith(), if ty == Ty::F64 { 0x3ff << 52 } else { ONE });
             cx.b.float(FBin::Div, rounding(cx.get(".rnd")), ftz, one, a)
@@ -45,6 +47,7 @@ pub const ROOM: Room = Room {
         Ok(())
     },
     notes: &[
+        "`rcp.approx.ftz.f64` looks at the upper word of its operand only and leaves the lower word of its result 0.",
         "`rcp.approx` is what the GPU's interpolator gives (see `crates/isa/src/float/approx.rs`), which takes and gives no subnormal numbers; \
          without `.ftz` the operand is scaled into its range and the result with it, as ptxas does.",
     ],

@@ -3,8 +3,8 @@
 //! Since PTX 1.0.
 
 use super::approx;
-use crate::{Form, Room, Ty, since};
-use hostwarp_ir::{FBin, FCmp, Op, Round, Type};
+use crate::{Cx, Form, Room, Ty, since};
+use hostwarp_ir::{FBin, FCmp, IntBin, Op, Round, Type, Value};
 
 /// `rsqrt`
 pub const ROOM: Room = Room {
@@ -21,7 +21,15 @@ pub const ROOM: Room = Room {
     rule: None,
     meaning: |cx| {
         if cx.has(".f64") {
-            return Err("the approximate reciprocal of the root of an f64".into());
+            let d = if cx.has(".ftz") {
+                let high = approx::high_word(cx, "a");
+                let high = approx::rsqrt64(cx, high);
+                approx::with_high_word(cx, high)
+            } else {
+                refined(cx)
+            };
+            cx.set("d", d);
+            return Ok(());
         }
         let a = cx.arith("a", Ty::F32);
         let d = if cx.has(".ftz") {
@@ -46,6 +54,56 @@ pub const ROOM: Room = Room {
          scaled before and after, as ptxas does.",
     ],
 };
+
+/// `rsqrt.approx.f64` in the steps of ptxas 13.4.92: the unit's result, improved once by a series of three terms. Subnormal operands are scaled before and
+/// after; what is no positive number has an answer of its own.
+fn refined(cx: &mut Cx<'_>) -> Value {
+    let bits = cx.src("a");
+    let a = cx.arith("a", Ty::F64);
+    let [smallest, up, back, one, half, three_eighths, infinity, zero] =
+        [1 << 52, 0x4350 << 48, 0x41a0 << 48, 0x3ff0 << 48, 0x3fe0 << 48, 0x3fd8 << 48, 0x7ff0 << 48, 0]
+            .map(|bits| cx.b.fconst(Type::F64, bits));
+    let mul = |cx: &mut Cx<'_>, a, b| cx.b.float(FBin::Mul, Round::Nearest, false, a, b);
+    let subnormal = cx.b.fcmp(FCmp::Lt, a, smallest);
+    let scaled = mul(cx, a, up);
+    let x = cx.b.select(subnormal, scaled, a);
+    let high = cx.b.to_bits(x, Type::I64);
+    let high = cx.b.int_imm(IntBin::ShrU, high, 32);
+    let high = cx.b.inst(Op::Trunc, &[high], Type::I32);
+    let high = approx::rsqrt64(cx, high);
+    let first = approx::with_high_word(cx, high);
+    let first = cx.b.from_bits(first, Type::F64);
+    let first = cx.name(first, "first");
+    let square = mul(cx, first, first);
+    let minus = cx.b.inst(Op::FNeg, &[square], Type::F64);
+    let fma = |cx: &mut Cx<'_>, a, b, c| {
+        cx.b.inst(Op::Fma { round: Round::Nearest, ftz: false }, &[a, b, c], Type::F64)
+    };
+    let error = fma(cx, x, minus, one);
+    let error = cx.name(error, "error");
+    let series = fma(cx, three_eighths, error, half);
+    let step = mul(cx, error, first);
+    let d = fma(cx, series, step, first);
+    let unscaled = mul(cx, d, back);
+    let d = cx.b.select(subnormal, unscaled, d);
+    let d = cx.b.to_bits(d, Type::I64);
+
+    let infinite = cx.b.fcmp(FCmp::Eq, a, infinity);
+    let nothing = cx.b.iconst(Type::I64, 0);
+    let d = cx.b.select(infinite, nothing, d);
+    let negative = cx.b.fcmp(FCmp::Lt, a, zero);
+    let default = cx.b.iconst(Type::I64, 0xfff8 << 48);
+    let d = cx.b.select(negative, default, d);
+    let sign = cx.b.int_imm(IntBin::And, bits, 1 << 63);
+    let infinity = cx.b.int_imm(IntBin::Or, sign, 0x7ff0 << 48);
+    let is_zero = cx.b.fcmp(FCmp::Eq, a, zero);
+    let d = cx.b.select(is_zero, infinity, d);
+    // A NaN goes through an addition.
+    let sum = cx.b.float(FBin::Add, Round::Nearest, false, a, a);
+    let sum = cx.b.to_bits(sum, Type::I64);
+    let nan = cx.b.fcmp(FCmp::Nan, a, a);
+    cx.b.select(nan, sum, d)
+}
 
 #[cfg(test)]
 mod tests {
