@@ -404,14 +404,14 @@ fn check(seed: u64, warp_ops: bool) {
 
 #[test]
 fn random_kernels_give_the_same_bytes() {
-    for seed in 1..30 {
+    for seed in 1..18 {
         check(seed, false);
     }
 }
 
 #[test]
 fn random_kernels_with_warp_ops_give_the_same_bytes() {
-    for seed in 1000..1020 {
+    for seed in 1000..1014 {
         check(seed, true);
     }
 }
