@@ -64,9 +64,10 @@ impl Program {
 pub const KERNEL: &str = "conformance";
 /// Threads per CTA where cases do not say how many; [`ALL`] threads in all.
 pub const BLOCK: u32 = 32;
-/// Cases in one program: enough to keep launches few, few enough to keep compile times flat. LLVM takes minutes over 256 atomics in one
-/// kernel.
+/// Cases in one program: enough to keep launches few, few enough to keep compile times flat.
 const CASES: usize = 64;
+/// The same for atomics: each is a loop and more, and LLVM takes minutes over a hundred of them in one kernel.
+const ATOMICS: usize = 8;
 
 /// Modules are for this version and target.
 pub const HEADER: &str = ".version 8.8\n.target sm_90\n.address_size 64\n";
@@ -84,7 +85,11 @@ pub fn programs_of(opcode: &str, cases: Vec<Case>) -> Vec<Program> {
     }
     let mut programs = vec![];
     for ((registers, setting), cases) in groups {
-        let most = if setting.alone { 1 } else { CASES };
+        let most = match opcode {
+            _ if setting.alone => 1,
+            "atom" | "red" => ATOMICS,
+            _ => CASES,
+        };
         programs.extend(cases.chunks(most).map(|c| program(opcode, &registers, setting, c.to_vec())));
     }
     programs
