@@ -22,12 +22,17 @@
 //! which LLVM turns into registers.
 
 mod atomic;
+mod check;
 mod control;
 mod frame;
+mod groups;
 mod memory;
 mod ops;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod ops_test;
+mod paths;
+mod special;
+mod stops;
 mod text;
 mod warp;
 mod x86;
@@ -36,12 +41,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{Axis, Block, Elem, Function, Inst, Op, Special, Term, Type, Value};
-use hostwarp_plan::{Invariance, Plan, Shape as Spread};
+use hostwarp_ir::{Block, Elem, Function, Inst, Op, Term, Type, Value};
+use hostwarp_plan::{Plan, Shape as Spread};
 
-use crate::abi::{Callbacks, Ctx};
+use crate::abi::Ctx;
 use crate::target::Target;
 use ops::Cpu;
+pub use paths::Paths;
+use paths::{may_wrap_here, wraps_unseen};
 use text::{Reg, Shape, Text};
 
 /// The text of a kernel and what the engine must know of it.
@@ -54,63 +61,6 @@ pub(crate) struct Emitted {
 /// Why a kernel is left to the interpreter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
-
-/// What compiled code can do by itself.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Paths {
-    /// Groups whose lanes are all there and go the same way. Anything else is left to the interpreter, which is slow: good only for
-    /// kernels where that is rare.
-    Together,
-    /// Whatever lanes do.
-    All,
-}
-
-impl Paths {
-    /// What a kernel in blocks of `threads` threads will hardly ever need more than: lanes come apart only at a comparison of a
-    /// thread's number in the grid with something that is the same for the launch, as at the end of the data.
-    pub fn likely(func: &Function, plan: &Plan, threads: u32) -> Paths {
-        let mut made = vec![None; func.types.len()];
-        let mut handed: HashMap<Value, Vec<Value>> = HashMap::new();
-        for b in &func.blocks {
-            for i in &b.insts {
-                if let Some(r) = i.result {
-                    made[r.index()] = Some(i);
-                }
-            }
-            for t in b.term.targets() {
-                for (p, a) in func.block(t.block).params.iter().zip(&t.args) {
-                    handed.entry(*p).or_default().push(*a);
-                }
-            }
-        }
-        // Looks at no more than a few.
-        let by_cta = |mut work: Vec<Value>| {
-            for _ in 0..64 {
-                let Some(v) = work.pop() else { return false };
-                match made[v.index()] {
-                    Some(Inst { op: Op::Special(Special::Ctaid(_)), .. }) => return true,
-                    Some(i) if i.op.is_pure() => work.extend(&i.args),
-                    _ => work.extend(handed.get(&v).into_iter().flatten()),
-                }
-            }
-            false
-        };
-        let at_the_end = |c: Value| {
-            let Some(Inst { op: Op::Cmp(_), args, .. }) = made[c.index()] else { return false };
-            let fixed = |v: &Value| plan.invariance[v.index()] == Invariance::Launch;
-            let even = |v: &Value| matches!(plan.shape[v.index()], Spread::Affine { .. });
-            let [x, y] = &args[..] else { return false };
-            (fixed(x) && even(y) || even(x) && fixed(y)) && by_cta(vec![*x, *y])
-        };
-        let rare = |b: &Block| match &func.block(*b).term {
-            _ if !plan.divergent[b.index()] => true,
-            Term::Branch(c, ..) => at_the_end(*c),
-            _ => false,
-        };
-        let together = threads.is_multiple_of(plan.assume.group) && plan.order.iter().all(rare);
-        if together { Paths::Together } else { Paths::All }
-    }
-}
 
 /// Writes the LLVM IR of `func` for groups of `plan.assume.group` lanes.
 pub(crate) fn emit(
@@ -169,7 +119,7 @@ struct Emitter<'a> {
     /// Where to go when a check fails: the block is run again, with care. None once it has changed something.
     careful: Option<String>,
     /// Accesses of the block being written that are checked together.
-    joint_checks: Vec<memory::JointCheck>,
+    joint_checks: Vec<check::JointCheck>,
     /// The comparison that ends the block being written, if [only that](Emitter::find_lazy_compare) needs it.
     lazy_compare: Option<Value>,
     sites: Vec<(Block, usize)>,
@@ -898,121 +848,6 @@ group:
         all.unwrap_or_else(|| "true".into())
     }
 
-    /// A special that stays the same during the call, as a scalar: of lane 0 if it differs between lanes.
-    fn special(&mut self, special: Special) -> Reg {
-        let axis = |a: Axis| match a {
-            Axis::X => 0,
-            Axis::Y => 1,
-            Axis::Z => 2,
-        };
-        let name = |a: Axis| ["x", "y", "z"][axis(a)];
-        let (label, ty, offset) = match special {
-            Special::Tid(a) => {
-                let at = self.tid_pointer(axis(a));
-                return self.per_group(&format!("tid.{}.first", name(a)), |_| {
-                    format!("load i32, ptr {at}, align 4, !invariant.load !1")
-                });
-            }
-            Special::LaneId => return self.per_group("laneid.first", |_| "and i32 %lane0, 31".into()),
-            Special::WarpId => return self.per_group("warpid", |_| "lshr i32 %lane0, 5".into()),
-            Special::SmId | Special::Clock | Special::Clock64 | Special::GlobalTimer => return "0".into(),
-            Special::Ntid(a) => (format!("ntid.{}", name(a)), "i32", offset_of!(Ctx, ntid) + 4 * axis(a)),
-            Special::Ctaid(a) => {
-                let (label, offset) = (format!("ctaid.{}", name(a)), offset_of!(Ctx, ctaid) + 4 * axis(a));
-                let at = self
-                    .once(&format!("{label}.at"), |_| format!("getelementptr i8, ptr %ctx, i64 {offset}"));
-                return self.per_group(&label, |_| format!("load i32, ptr {at}, align 4"));
-            }
-            Special::Nctaid(a) => {
-                (format!("nctaid.{}", name(a)), "i32", offset_of!(Ctx, nctaid) + 4 * axis(a))
-            }
-            Special::NWarpId => ("nwarpid".into(), "i32", offset_of!(Ctx, nwarpid)),
-            Special::NSmId => ("nsmid".into(), "i32", offset_of!(Ctx, nsmid)),
-            Special::DynamicSharedSize => ("dynamic.shared".into(), "i32", offset_of!(Ctx, dynamic_shared)),
-            Special::TotalSharedSize => ("total.shared".into(), "i32", offset_of!(Ctx, total_shared)),
-            Special::GridId => ("gridid".into(), "i64", offset_of!(Ctx, grid_id)),
-            Special::GlobalsBase => ("globals.base".into(), "i64", offset_of!(Ctx, globals_base)),
-        };
-        self.field(&label, ty, offset)
-    }
-
-    /// A special that is evenly spaced within each of several rows: each row's first lane's.
-    fn special_rows(&mut self, special: Special) -> Vec<Reg> {
-        let (rows, row) = (self.rows, self.row());
-        match special {
-            Special::Tid(a) => {
-                let axis = if a == Axis::Y { 1 } else { 2 };
-                let here = self.tid_pointer(axis);
-                let of_row = |n: u32| {
-                    let (name, lane) = (format!("tid.{axis}.row.{n}"), n * row);
-                    let at = self.per_group(&format!("{name}.at"), |_| {
-                        format!("getelementptr i32, ptr {here}, i64 {lane}")
-                    });
-                    self.per_group(&name, |_| format!("load i32, ptr {at}, align 4, !invariant.load !1"))
-                };
-                (0..rows).map(of_row).collect()
-            }
-            _ => {
-                let first = self.special(special);
-                (0..rows).map(|n| self.t.inst(format_args!("add i32 {first}, {}", n * row))).collect()
-            }
-        }
-    }
-
-    /// A special that differs between lanes in no even way.
-    fn special_vector(&mut self, special: Special) -> Reg {
-        let w = self.w;
-        match special {
-            Special::Tid(a) => {
-                let axis = match a {
-                    Axis::X => 0,
-                    Axis::Y => 1,
-                    Axis::Z => 2,
-                };
-                let at = self.tid_pointer(axis);
-                self.per_group(&format!("tid.{axis}.all"), |_| {
-                    format!("load <{w} x i32>, ptr {at}, align 4, !invariant.load !1")
-                })
-            }
-            Special::LaneId => {
-                // Groups wider than a warp start over every 32 lanes.
-                let list = Text::list(Elem::I32, (0..u64::from(w)).map(|lane| lane % 32));
-                let first = self.special(special);
-                let first = self.t.repeat(Shape::new(Elem::I32, 1), &first, w);
-                self.t.binary("add", Shape::new(Elem::I32, w), &first, &list)
-            }
-            Special::WarpId => {
-                let list = Text::list(Elem::I32, (0..u64::from(w)).map(|lane| lane / 32));
-                let first = self.special(special);
-                let first = self.t.repeat(Shape::new(Elem::I32, 1), &first, w);
-                self.t.binary("add", Shape::new(Elem::I32, w), &first, &list)
-            }
-            _ => {
-                let scalar = self.special(special);
-                let one = Shape::new(if special.is_wide() { Elem::I64 } else { Elem::I32 }, 1);
-                self.t.repeat(one, &scalar, w)
-            }
-        }
-    }
-
-    fn tid_pointer(&mut self, axis: usize) -> Reg {
-        let lane = self.lane();
-        let table = self.field(&format!("tid.{axis}"), "ptr", offset_of!(Ctx, tid) + 8 * axis);
-        self.per_group(&format!("tid.{axis}.here"), |_| format!("getelementptr i32, ptr {table}, i64 {lane}"))
-    }
-
-    /// A special that changes: asked of the engine.
-    fn clock(&mut self, inst: &Inst, special: Special) {
-        let Some(r) = inst.result else { return };
-        let which = u32::from(special == Special::GlobalTimer);
-        let callback = self.callback("clock", offset_of!(Callbacks, clock));
-        let mut now = self.t.inst(format_args!("call i64 {callback}(ptr %ctx, i32 {which})"));
-        if !special.is_wide() {
-            now = self.t.inst(format_args!("trunc i64 {now} to i32"));
-        }
-        self.define_scalar(r, now);
-    }
-
     /// Records a result that was computed once for all lanes.
     fn define_scalar(&mut self, r: Value, scalar: Reg) {
         let mut known = Known { bases: vec![scalar.clone()], ..Known::default() };
@@ -1022,45 +857,6 @@ group:
         }
         self.define(r, known);
     }
-}
-
-/// Whether an op is an extension whose result is evenly spaced only if nothing wraps.
-fn may_wrap_here(inst: &Inst, plan: &Plan) -> bool {
-    let wraps = |r: Value| matches!(plan.shape[r.index()], Spread::Affine { may_wrap: true, .. });
-    matches!(inst.op, Op::Zext | Op::Sext) && inst.result.is_some_and(wraps)
-}
-
-/// Values that may have wrapped unnoticed in code that hands over where something wraps: it cannot where the block has been seen to
-/// do something.
-fn wraps_unseen(func: &Function, plan: &Plan) -> Vec<bool> {
-    let mut wraps = vec![false; func.types.len()];
-    for b in &plan.order {
-        let mut seen = false;
-        for inst in &func.block(*b).insts {
-            if let Some(r) = inst.result.filter(|_| seen && may_wrap_here(inst, plan)) {
-                wraps[r.index()] = true;
-            }
-            seen |= is_seen(&inst.op);
-        }
-    }
-    let may = |v: Value| matches!(plan.shape[v.index()], Spread::Affine { may_wrap: true, .. });
-    let mut changed = wraps.contains(&true);
-    while std::mem::take(&mut changed) {
-        for b in &plan.order {
-            let data = func.block(*b);
-            let made = data.insts.iter().filter_map(|i| i.result.map(|r| (r, &i.args[..])));
-            let handed = data.term.targets();
-            let handed =
-                handed.iter().flat_map(|t| func.block(t.block).params.iter().copied().zip(t.args.chunks(1)));
-            for (r, args) in made.chain(handed) {
-                if !wraps[r.index()] && may(r) && args.iter().any(|a| wraps[a.index()]) {
-                    wraps[r.index()] = true;
-                    changed = true;
-                }
-            }
-        }
-    }
-    wraps
 }
 
 /// Whether others can tell that an op was run: then its block cannot be run again.

@@ -161,9 +161,8 @@ fn upper(cx: &mut Cx<'_>, v: Value) -> Value {
     cx.b.int_imm(IntBin::ShrU, bits, 3)
 }
 
-/// The upper word of the register behind a 64-bit operand.
-pub(crate) fn high_word(cx: &mut Cx<'_>, name: &str) -> Value {
-    let bits = cx.src(name);
+/// The upper word of 64 bits.
+pub(crate) fn high_word(cx: &mut Cx<'_>, bits: Value) -> Value {
     let high = cx.b.int_imm(IntBin::ShrU, bits, 32);
     cx.b.inst(Op::Trunc, &[high], Type::I32)
 }

@@ -29,7 +29,8 @@ pub const ROOM: Room = Room {
         let a = cx.arith("a", ty);
         let ftz = cx.has(".ftz");
         let d = if cx.has(".approx") && ty == Ty::F64 {
-            let high = approx::high_word(cx, "a");
+            let bits = cx.src("a");
+            let high = approx::high_word(cx, bits);
             let high = approx::rcp64(cx, high);
             approx::with_high_word(cx, high)
         } else if !cx.has(".approx") {

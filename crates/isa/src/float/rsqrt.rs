@@ -22,7 +22,8 @@ pub const ROOM: Room = Room {
     meaning: |cx| {
         if cx.has(".f64") {
             let d = if cx.has(".ftz") {
-                let high = approx::high_word(cx, "a");
+                let bits = cx.src("a");
+                let high = approx::high_word(cx, bits);
                 let high = approx::rsqrt64(cx, high);
                 approx::with_high_word(cx, high)
             } else {
@@ -68,8 +69,7 @@ fn refined(cx: &mut Cx<'_>) -> Value {
     let scaled = mul(cx, a, up);
     let x = cx.b.select(subnormal, scaled, a);
     let high = cx.b.to_bits(x, Type::I64);
-    let high = cx.b.int_imm(IntBin::ShrU, high, 32);
-    let high = cx.b.inst(Op::Trunc, &[high], Type::I32);
+    let high = approx::high_word(cx, high);
     let high = approx::rsqrt64(cx, high);
     let first = approx::with_high_word(cx, high);
     let first = cx.b.from_bits(first, Type::F64);

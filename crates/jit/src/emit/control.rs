@@ -1,20 +1,20 @@
 //! Blocks, branches and masks: see the head of [`super`].
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{BarrierKind, Block, Elem, Inst, IntCmp, Mem, Op, Order, Space, Target, Term, Value};
+use hostwarp_ir::{BarrierKind, Block, Elem, Inst, IntCmp, Op, Order, Target, Term, Value};
 use hostwarp_plan::Shape as Spread;
 
-use super::{Emitter, Paths, Reg, Shape, Text, Unsupported};
+use super::{Emitter, Paths, Shape, Text, Unsupported};
 use crate::abi::{self, Callbacks, Ctx};
 
 /// Rounds of a waiting loop in one call.
 const PATIENCE: u32 = 256;
 
 /// In place of the block being written: none, so nothing is defined in it.
-const NOWHERE: Block = Block(u32::MAX);
+pub(super) const NOWHERE: Block = Block(u32::MAX);
 
 /// Which copy of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -140,228 +140,12 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// All lanes of a group are at the start of a block, and the interpreter goes on from there.
-    fn hand_over(&mut self, b: Block) {
-        let apart = |e: &mut Self| {
-            e.save(b, None);
-            e.park(b, None);
-            e.leave(&abi::HANDED_APART.to_string());
-        };
-        self.unless_even(b, apart);
-        self.save_brief(b);
-        self.t.line(format_args!("store i32 {}, ptr %end.from, align 8", b.0));
-        self.leave(&abi::HANDED.to_string());
-    }
-
-    /// Lanes part, in code that is for those together only: the interpreter goes on with them.
-    fn hand_over_apart(&mut self, b: Block, edges: &[(Target, String)]) {
-        let mut reads = vec![];
-        for (to, _) in edges {
-            reads.push(self.read_arguments(to));
-        }
-        for ((to, lanes), known) in edges.iter().zip(reads) {
-            self.write_parameters(b, to, &known, Some(lanes));
-        }
-        for (to, _) in edges {
-            for p in &self.func.block(to.block).params {
-                self.known.remove(p); // written just now
-            }
-        }
-        for (to, lanes) in edges {
-            self.save(to.block, Some(lanes));
-            self.park(to.block, Some(lanes));
-        }
-        self.leave(&abi::HANDED_APART.to_string());
-    }
-
-    /// Tells the engine that lanes stop at the start of a block.
-    fn park(&mut self, b: Block, lanes: Option<&str>) {
-        let park = self.callback("park", offset_of!(Callbacks, park));
-        let lanes = self.words_of(lanes);
-        self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, {lanes})", b.0));
-    }
-
-    /// Whether the kernel accesses memory that each CTA finds zeroed.
-    fn has_own_memory(&self) -> bool {
-        let own = |mem: Mem| matches!(mem.space, Space::Shared | Space::Local | Space::Generic);
-        let insts = self.func.blocks.iter().flat_map(|b| &b.insts);
-        insts.into_iter().any(|i| matches!(i.op, Op::Load(m) | Op::Store(m) | Op::Atomic(_, m) if own(m)))
-    }
-
-    /// All lanes of a group have come to the barrier in `from` and go on at `to`, or have exited.
-    fn group_ends(&mut self, from: u32, to: Block) {
-        self.t.line(format_args!("store i32 {}, ptr %end.from, align 8", from as i32));
-        let to = if from == abi::EXITED { to.0 } else { to.0 | abi::BRIEF };
-        self.t.line(format_args!("store i32 {to}, ptr %end.to, align 8"));
-        self.t.jump("group.end");
-    }
-
     /// Whether a barrier is the common kind, which compiled code handles by itself: number 0, for all threads.
     pub(super) fn is_plain_barrier(&self, term: &Term) -> bool {
         match term {
             Term::Barrier { kind: BarrierKind::Sync, id, count: None, .. } => self.constant(*id) == Some(0),
             _ => false,
         }
-    }
-
-    /// Where whole groups go on, as [`super::Emitter::save_brief`] left them.
-    fn resume_brief(&mut self, b: Block) {
-        self.begin(b, None);
-        self.t.label(&format!("q{}", b.0));
-        for v in self.plan.live_in[b.index()].clone() {
-            self.load_brief(v);
-        }
-        self.t.jump(&format!("u{}", b.0));
-    }
-
-    /// Writes what is to be done if something that a block needs is not evenly spaced, though it should be, and goes on for when all is.
-    fn unless_even(&mut self, b: Block, otherwise: impl FnOnce(&mut Self)) {
-        let mut even: Option<Reg> = None;
-        for v in self.plan.live_in[b.index()].clone() {
-            self.known.remove(&v); // as below
-            if let Some(this) = self.even(v) {
-                even = Some(match even {
-                    None => this,
-                    Some(even) => self.t.inst(format_args!("and i1 {even}, {this}")),
-                });
-            }
-        }
-        if let Some(even) = even {
-            let (brief, full) = (self.t.fresh_label("brief"), self.t.fresh_label("full"));
-            self.t.branch_likely(&even, &brief, &full);
-            self.in_branch(&full, otherwise);
-            self.t.label(&brief);
-        }
-    }
-
-    /// All lanes of a group come to a plain barrier.
-    fn barrier(&mut self, b: Block, term: &Term, next: Block) {
-        self.unless_even(next, |e| {
-            e.save(next, None);
-            e.arrive(b, term);
-            e.leave(&abi::PARKED.to_string());
-        });
-        for v in self.plan.live_in[next.index()].clone() {
-            self.known.remove(&v); // perhaps a parameter, which has just been written
-        }
-        self.save_brief(next);
-        self.group_ends(b.0, next);
-    }
-
-    /// What comes after a group. The engine need not be asked as long as all groups of a CTA come to the same barrier, or exit: then
-    /// the next group runs, and after the last all go on, or the next CTA begins.
-    fn next_group(&mut self) {
-        let w = self.w;
-        let many = self.field("many", "i32", offset_of!(Ctx, many));
-        let threads = self.field("threads", "i32", offset_of!(Ctx, threads));
-        let begin = if self.has_own_memory() {
-            let callback = self.callback("next_cta", offset_of!(Callbacks, next_cta));
-            format!("  call void {callback}(ptr %ctx)\n")
-        } else {
-            String::new()
-        };
-        let mut index = String::new();
-        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
-            let extent = self.field(&format!("nctaid.{name}"), "i32", offset_of!(Ctx, nctaid) + 4 * axis);
-            let at = offset_of!(Ctx, ctaid) + 4 * axis;
-            let carry = if axis == 0 { "true".to_owned() } else { format!("%carry.{}", axis - 1) };
-            let _ = write!(
-                index,
-                "  %next.{name}.at = getelementptr i8, ptr %ctx, i64 {at}
-  %next.{name}.old = load i32, ptr %next.{name}.at, align 4
-  %next.{name}.step = zext i1 {carry} to i32
-  %next.{name}.new = add i32 %next.{name}.old, %next.{name}.step
-  %carry.{axis} = icmp uge i32 %next.{name}.new, {extent}
-  %next.{name} = select i1 %carry.{axis}, i32 0, i32 %next.{name}.new
-  store i32 %next.{name}, ptr %next.{name}.at, align 4
-",
-            );
-        }
-        let per_group = self.func.inst_count();
-        let groups = self.once("groups.more", |_| format!("add i32 {threads}, {}", w - 1));
-        let groups = self.once("groups.32", |_| format!("lshr i32 {groups}, {}", w.trailing_zeros()));
-        let groups = self.once("groups", |_| format!("zext i32 {groups} to i64"));
-        let cost = self.once("round.cost", |_| format!("mul i64 {groups}, {per_group}"));
-        let out =
-            |name: &str, offset: usize| format!("  %out.{name} = getelementptr i8, ptr %ctx, i64 {offset}\n");
-        let outs = out("lane0", offset_of!(Ctx, lane0))
-            + &out("round", offset_of!(Ctx, round))
-            + &out("round.from", offset_of!(Ctx, round_from))
-            + &out("from", offset_of!(Ctx, from));
-        let _ = write!(
-            self.t.body,
-            "group.end:
-  %ge.from = load i32, ptr %end.from, align 8
-  %ge.exited = icmp eq i32 %ge.from, {exited}
-  %ge.one = icmp eq i32 {many}, 0
-  br i1 %ge.one, label %group.only, label %group.many
-group.only:
-  %go.status = select i1 %ge.exited, i32 {done}, i32 {at_barrier}
-  store i32 %go.status, ptr %status, align 8
-  br label %leave
-group.many:
-  %gm.first = icmp eq i32 %lane0, 0
-  %gm.others = load i32, ptr %round.from, align 8
-  %gm.from = select i1 %gm.first, i32 %ge.from, i32 %gm.others
-  store i32 %gm.from, ptr %round.from, align 8
-  %gm.same = icmp eq i32 %gm.from, %ge.from
-  store i32 {mixed}, ptr %status, align 8
-  br i1 %gm.same, label %group.next, label %leave, !prof !0
-group.next:
-  %gn.lane0 = add i32 %lane0, {w}
-  %gn.more = icmp ugt i32 {threads}, %gn.lane0
-  br i1 %gn.more, label %group.again, label %round.end
-group.again:
-  %ga.end = add i32 %gn.lane0, {w}
-  %ga.whole = icmp ule i32 %ga.end, {threads}
-  %ga.word = zext i1 %ga.whole to i32
-  store i32 %ga.word, ptr %whole.slot, align 8
-  store i32 %gn.lane0, ptr %lane0.slot, align 8
-  br label %group
-round.end:
-  %re.old = load i64, ptr %fuel, align 8
-  %re.fuel = sub i64 %re.old, {cost}
-  store i64 %re.fuel, ptr %fuel, align 8
-  store i32 {yielded}, ptr %status, align 8
-  %re.enough = icmp sgt i64 %re.fuel, 0
-  br i1 %re.enough, label %round.next, label %leave, !prof !0
-round.next:
-  %rn.to = load i32, ptr %end.to, align 8
-  store i32 %rn.to, ptr %resume.slot, align 8
-  store i32 0, ptr %lane0.slot, align 8
-  %rn.whole = icmp ule i32 {w}, {threads}
-  %rn.word = zext i1 %rn.whole to i32
-  store i32 %rn.word, ptr %whole.slot, align 8
-  br i1 %ge.exited, label %cta.end, label %group
-cta.end:
-  %ce.old = load i32, ptr %ctas, align 8
-  %ce.left = sub i32 %ce.old, 1
-  store i32 %ce.left, ptr %ctas, align 8
-  store i32 {done}, ptr %status, align 8
-  %ce.done = icmp eq i32 %ce.left, 0
-  br i1 %ce.done, label %leave, label %cta.next
-cta.next:
-{index}{begin}  br label %group
-leave:
-{outs}  %l.fuel = load i64, ptr %fuel, align 8
-  store i64 %l.fuel, ptr %out.fuel, align 8
-  %l.ctas = load i32, ptr %ctas, align 8
-  store i32 %l.ctas, ptr %out.ctas, align 4
-  store i32 %lane0, ptr %out.lane0, align 4
-  store i32 %resume, ptr %out.round, align 4
-  %l.round = load i32, ptr %round.from, align 8
-  store i32 %l.round, ptr %out.round.from, align 4
-  %l.from = load i32, ptr %end.from, align 8
-  store i32 %l.from, ptr %out.from, align 4
-  %l.status = load i32, ptr %status, align 8
-  ret i32 %l.status
-",
-            exited = abi::EXITED as i32,
-            done = abi::DONE,
-            at_barrier = abi::AT_BARRIER,
-            yielded = abi::YIELD,
-            mixed = abi::MIXED,
-        );
     }
 
     /// The blocks that back-edges lead to.
@@ -372,60 +156,7 @@ leave:
         headers
     }
 
-    /// Returns to the engine.
-    fn leave(&mut self, status: &str) {
-        self.t.line(format_args!("store i32 {status}, ptr %status, align 8"));
-        self.t.jump("leave");
-    }
-
-    /// Where groups start.
-    fn start(&mut self) {
-        let (b, lanes, w) = (Block::ENTRY.0, self.lanes(), self.w);
-        self.begin(Block::ENTRY, None);
-        self.t.label("start");
-        self.t.branch("%whole", &format!("u{b}"), "start.part");
-        self.t.label("start.part");
-        if self.paths == Paths::Together {
-            return self.hand_over(Block::ENTRY);
-        }
-        let active = self.active();
-        let active = self.t.inst(format_args!("bitcast i{w} {active} to {lanes}"));
-        self.t.line(format_args!("store {lanes} {active}, ptr %mask{b}, align 8"));
-        self.t.jump(&format!("m{b}"));
-    }
-
-    /// Where a group goes on that was stopped with its lanes at several blocks: the engine says which are where.
-    fn resume_apart(&mut self) {
-        self.begin(NOWHERE, None);
-        self.t.label("apart");
-        let (w, lanes) = (self.w, self.lanes());
-        let table = self.t.inst(format_args!("getelementptr i8, ptr %ctx, i64 {}", offset_of!(Ctx, masks)));
-        let table = self.t.inst(format_args!("load ptr, ptr {table}, align 8"));
-        let mut needed: BTreeMap<Value, String> = BTreeMap::new();
-        for b in &self.plan.order {
-            let at = self.t.inst(format_args!("getelementptr i8, ptr {table}, i64 {}", 16 * b.0));
-            let bits = self.load_lanes_at(&at);
-            let mask = self.t.inst(format_args!("bitcast i{w} {bits} to {lanes}"));
-            self.t.line(format_args!("store {lanes} {mask}, ptr %mask{}, align 8", b.0));
-            for v in &self.plan.live_in[b.index()] {
-                let there = match needed.get(v) {
-                    None => bits.clone(),
-                    Some(there) => self.t.inst(format_args!("or i{w} {there}, {bits}")),
-                };
-                needed.insert(*v, there);
-            }
-        }
-        for (v, bits) in needed {
-            // Nobody may need it: then any lane's will do.
-            let first = self.count_zeros("cttz", &bits);
-            let first = self.t.inst(format_args!("and i64 {first}, {}", w - 1));
-            self.load_from_frame(v, &bits, &first);
-        }
-        let first = self.plan.order.first().map_or(0, |b| b.0);
-        self.t.jump(&format!("m{first}"));
-    }
-
-    fn begin(&mut self, b: Block, mask: Option<String>) {
+    pub(super) fn begin(&mut self, b: Block, mask: Option<String>) {
         self.known.clear();
         self.block = b;
         self.mask = mask;
@@ -708,7 +439,7 @@ leave:
     }
 
     /// Writes a block of a branch: what is made in it is not known in the other.
-    fn in_branch(&mut self, label: &str, write: impl FnOnce(&mut Self)) {
+    pub(super) fn in_branch(&mut self, label: &str, write: impl FnOnce(&mut Self)) {
         let known = self.known.clone();
         self.t.label(label);
         write(self);
@@ -799,7 +530,7 @@ leave:
         }
     }
 
-    fn read_arguments(&mut self, to: &Target) -> Vec<super::Known> {
+    pub(super) fn read_arguments(&mut self, to: &Target) -> Vec<super::Known> {
         let params = &self.func.block(to.block).params;
         params.iter().zip(&to.args).map(|(p, a)| self.read(*p, *a)).collect()
     }
@@ -810,7 +541,13 @@ leave:
         self.write_parameters(b, to, &known, lanes);
     }
 
-    fn write_parameters(&mut self, b: Block, to: &Target, known: &[super::Known], lanes: Option<&str>) {
+    pub(super) fn write_parameters(
+        &mut self,
+        b: Block,
+        to: &Target,
+        known: &[super::Known],
+        lanes: Option<&str>,
+    ) {
         let blend = lanes.filter(|_| self.others_need_parameters(b, to.block));
         for (p, known) in self.func.block(to.block).params.clone().into_iter().zip(known) {
             let lanes = if self.outlives_loop[p.index()] { lanes } else { blend };
@@ -924,72 +661,6 @@ leave:
         false
     }
 
-    /// The budget is used up at a header, with all lanes there.
-    fn suspend_whole(&mut self, header: Block) {
-        self.begin(header, None);
-        self.t.label(&format!("su{}", header.0));
-        if self.paths == Paths::Together {
-            self.unless_even(header, |e| {
-                e.save(header, None);
-                e.park(header, None);
-                e.leave(&abi::HANDED_APART.to_string());
-            });
-            self.save_brief(header);
-            self.t.line(format_args!("store i32 {}, ptr %end.from, align 8", header.0));
-            return self.leave_early();
-        }
-        let (lanes, all) = (self.lanes(), Text::constant(self.lanes(), 1));
-        self.t.line(format_args!("store {lanes} {all}, ptr %mask{}, align 8", header.0));
-        self.t.jump("suspend");
-    }
-
-    /// The budget is used up, with lanes waiting at blocks as their masks say.
-    fn suspend(&mut self) {
-        self.begin(NOWHERE, None);
-        self.t.label("suspend");
-        let ahead = self.plan.order.clone();
-        let (w, lanes) = (self.w, self.lanes());
-        let mut masks = vec![];
-        for b in &ahead {
-            masks.push(self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0)));
-        }
-        // Each value in the lanes that wait where it is needed; other lanes may have something else in its slot.
-        let mut needed: BTreeMap<Value, String> = BTreeMap::new();
-        for (b, mask) in ahead.iter().zip(&masks) {
-            for v in &self.plan.live_in[b.index()] {
-                let there = match needed.get(v) {
-                    None => mask.clone(),
-                    Some(there) => self.t.inst(format_args!("or {lanes} {there}, {mask}")),
-                };
-                needed.insert(*v, there);
-            }
-        }
-        for (v, there) in needed {
-            self.store_to_frame(v, Some(&there));
-        }
-        let park = self.callback("park", offset_of!(Callbacks, park));
-        for (b, mask) in ahead.iter().zip(&masks) {
-            let bits = self.bits(mask);
-            let any = self.t.inst(format_args!("icmp ne i{w} {bits}, 0"));
-            let (some, next) = (self.t.fresh_label("waiting"), self.t.fresh_label("next"));
-            self.t.branch(&any, &some, &next);
-            self.t.label(&some);
-            let lanes = self.words(&bits);
-            self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, {lanes})", b.0));
-            self.t.jump(&next);
-            self.t.label(&next);
-        }
-        self.leave_early();
-    }
-
-    /// Returns because the budget is used up, or patience is.
-    fn leave_early(&mut self) {
-        let patience = self.t.inst(format_args!("load i32, ptr %patience, align 8"));
-        let waited = self.t.inst(format_args!("icmp sle i32 {patience}, 0"));
-        let status = self.t.inst(format_args!("select i1 {waited}, i32 {}, i32 {}", abi::WAITS, abi::BUDGET));
-        self.leave(&status);
-    }
-
     fn trap(&mut self, b: Block) {
         let trap = self.callback("trap", offset_of!(Callbacks, trap));
         let lanes = self.running();
@@ -998,7 +669,7 @@ leave:
     }
 
     /// Tells the engine that the running lanes have come to the barrier that ends the block.
-    fn arrive(&mut self, b: Block, term: &Term) {
+    pub(super) fn arrive(&mut self, b: Block, term: &Term) {
         let Term::Barrier { id, count, .. } = term else { return };
         let barrier = self.callback("barrier", offset_of!(Callbacks, barrier));
         let id = self.scalar(*id);

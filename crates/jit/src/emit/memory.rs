@@ -7,7 +7,6 @@ use std::fmt::Write;
 use std::mem::offset_of;
 
 use hostwarp_ir::{Elem, Inst, IntBin, Mem, Op, Order, Scope, Space, Type, Value};
-use hostwarp_memory::{RawView, map};
 use hostwarp_plan::Shape as Spread;
 
 use super::{Emitter, Known, Reg, Shape, Text, Unsupported};
@@ -15,7 +14,7 @@ use crate::abi::{Callbacks, Ctx};
 
 /// How the lanes of an op reach memory.
 #[derive(Clone, Copy, PartialEq)]
-enum Pattern {
+pub(super) enum Pattern {
     /// All the same address.
     One,
     /// The lanes of each row the same address.
@@ -28,42 +27,25 @@ enum Pattern {
 
 /// An access being written.
 pub(super) struct Access {
-    index: usize,
-    address: Value,
+    pub(super) index: usize,
+    pub(super) address: Value,
     pub(super) space: Space,
     pub(super) ty: Type,
-    pattern: Pattern,
+    pub(super) pattern: Pattern,
     /// Strongly ordered: must not be merged with others or removed.
     volatile: &'static str,
 }
 
 impl Access {
-    fn size(&self) -> u32 {
+    pub(super) fn size(&self) -> u32 {
         self.ty.bytes() as u32
     }
 }
 
-const I64: Shape = Shape { elem: Elem::I64, n: 1 };
-
-/// Accesses further apart than this many bytes are checked by themselves.
-const MOST_JOINT: i64 = 1 << 14;
+pub(super) const I64: Shape = Shape { elem: Elem::I64, n: 1 };
 
 /// Where an access goes in the next turn of a loop is foreseen by the CPU if it is no further than this: it does not look across pages.
 const NEAR: u64 = 2048;
-
-/// One check for several accesses of a block.
-#[derive(Clone)]
-pub(super) struct JointCheck {
-    root: Value,
-    /// What they access, in bytes from the root: the first lane's, and for rows that of all lanes.
-    from: i64,
-    to: i64,
-    align: u32,
-    /// Instructions, and where each is from the root.
-    members: Vec<(usize, i64)>,
-    /// Where `from` is in its space, for each row that differs, once it has been checked.
-    begin: Option<Vec<Reg>>,
-}
 
 impl Emitter<'_> {
     pub(super) fn access(&self, index: usize, inst: &Inst, mem: Mem, ty: Type) -> Access {
@@ -175,7 +157,11 @@ impl Emitter<'_> {
     }
 
     /// Does something for every row, once for those with the same place.
-    fn by_place(&mut self, places: &[Reg], mut make: impl FnMut(&mut Self, &str) -> Reg) -> Vec<Reg> {
+    pub(super) fn by_place(
+        &mut self,
+        places: &[Reg],
+        mut make: impl FnMut(&mut Self, &str) -> Reg,
+    ) -> Vec<Reg> {
         let mut made: Vec<(&str, Reg)> = vec![];
         for at in places {
             if !made.iter().any(|(place, _)| place == at) {
@@ -462,396 +448,17 @@ impl Emitter<'_> {
     }
 
     /// Addresses of all lanes as 64 bits.
-    fn wide_addresses(&mut self, address: Value) -> Reg {
+    pub(super) fn wide_addresses(&mut self, address: Value) -> Reg {
         let from = self.all(self.ty(address));
         let vector = self.vector(address);
         self.t.convert("zext", from, &vector, from.with(Elem::I64))
     }
 
     /// The address all lanes have, or each row's first lane's, as 64 bits.
-    fn wide_addresses_of_rows(&mut self, address: Value) -> Vec<Reg> {
+    pub(super) fn wide_addresses_of_rows(&mut self, address: Value) -> Vec<Reg> {
         let from = self.one(self.ty(address));
         let bases = self.bases(address);
         self.by_place(&bases, |e, base| e.t.convert("zext", from, base, I64))
-    }
-
-    /// Where a space begins in the host, and its size, as registers; for global memory the size of all of it.
-    fn window(&mut self, space: Space) -> (Reg, Reg) {
-        let global = offset_of!(Ctx, global);
-        let (name, base, len) = match space {
-            Space::Global | Space::Generic => {
-                ("global", global + offset_of!(RawView, host), global + offset_of!(RawView, global_size))
-            }
-            Space::Shared => ("shared", offset_of!(Ctx, shared), offset_of!(Ctx, shared_len)),
-            Space::Local => ("local", offset_of!(Ctx, local), offset_of!(Ctx, local_len)),
-            Space::Const => ("const", offset_of!(Ctx, constant), offset_of!(Ctx, constant_len)),
-            Space::Param => ("param", offset_of!(Ctx, param), offset_of!(Ctx, param_len)),
-        };
-        (self.field(name, "ptr", base), self.field(&format!("{name}.len"), "i64", len))
-    }
-
-    /// Goes to `fast` if `len` bytes at offset `from` of a space are there and `from` is a multiple of `align`, and if `even`; to `slow`
-    /// else.
-    fn check_range(
-        &mut self,
-        space: Space,
-        from: &str,
-        len: u64,
-        align: u32,
-        even: Option<Reg>,
-        (fast, slow): (&str, &str),
-    ) {
-        let fine = if matches!(space, Space::Global | Space::Generic) {
-            let (_, size) = self.window(space);
-            let begins = self.t.inst(format_args!("icmp ult i64 {from}, {size}"));
-            let inside = self.t.fresh_label("inside");
-            self.t.branch_likely(&begins, &inside, slow);
-            self.t.label(&inside);
-            let valid = self.valid_after(from);
-            let within = self.t.inst(format_args!("and i64 {from}, 255"));
-            let end = self.t.inst(format_args!("add i64 {within}, {len}"));
-            let there = self.t.inst(format_args!("icmp ule i64 {end}, {valid}"));
-            let aligned = self.is_aligned(from, align);
-            self.and(there, aligned)
-        } else {
-            // How many places there are, counted in units of the alignment. A rotation puts the low bits of an offset that is not
-            // aligned on top, and no offset with those is low enough.
-            let places = self.places(space, len, align);
-            let shift = align.trailing_zeros();
-            let turned = if shift == 0 {
-                from.to_owned()
-            } else {
-                self.t.intrinsic("fshr.i64", I64, &[(I64, from), (I64, from), (I64, &shift.to_string())])
-            };
-            self.t.inst(format_args!("icmp ult i64 {turned}, {places}"))
-        };
-        let fine = self.and(fine, even);
-        self.t.branch_likely(&fine, fast, slow);
-    }
-
-    /// In how many places, `align` apart, `len` bytes of a windowed space can begin.
-    fn places(&mut self, space: Space, len: u64, align: u32) -> Reg {
-        let (_, size) = self.window(space);
-        let name = format!("{}.{len}.{align}", size.trim_start_matches('%'));
-        let enough = self.once(&format!("{name}.enough"), |_| format!("icmp uge i64 {size}, {len}"));
-        let room = self.once(&format!("{name}.room"), |_| format!("sub i64 {size}, {len}"));
-        let shift = align.trailing_zeros();
-        let last = self.once(&format!("{name}.last"), |_| format!("lshr i64 {room}, {shift}"));
-        let count = self.once(&format!("{name}.count"), |_| format!("add i64 {last}, 1"));
-        self.once(&format!("{name}.places"), |_| format!("select i1 {enough}, i64 {count}, i64 0"))
-    }
-
-    /// How many bytes are there from the granule of an offset in global memory on.
-    fn valid_after(&mut self, offset: &str) -> Reg {
-        let granules = self.field("granules", "ptr", offset_of!(Ctx, global) + offset_of!(RawView, granules));
-        let granule = self.t.inst(format_args!("lshr i64 {offset}, 8"));
-        let entry = self.t.inst(format_args!("getelementptr i32, ptr {granules}, i64 {granule}"));
-        let valid = self.t.inst(format_args!("load i32, ptr {entry}, align 4"));
-        self.t.inst(format_args!("zext i32 {valid} to i64"))
-    }
-
-    /// Whether `len` bytes at offset `from` of a space are there. Both are 64-bit registers or numbers.
-    fn range_is_there(&mut self, space: Space, from: &str, len: &str) -> Reg {
-        let (_, size) = self.window(space);
-        let begins = self.t.inst(format_args!("icmp ult i64 {from}, {size}"));
-        let end = match space {
-            Space::Global | Space::Generic => {
-                // Outside, any entry will do: the answer is no anyway.
-                let inside = self.t.inst(format_args!("select i1 {begins}, i64 {from}, i64 0"));
-                let valid = self.valid_after(&inside);
-                let within = self.t.inst(format_args!("and i64 {from}, 255"));
-                let end = self.t.inst(format_args!("add i64 {within}, {len}"));
-                self.t.inst(format_args!("icmp ule i64 {end}, {valid}"))
-            }
-            _ => {
-                let end = self.t.inst(format_args!("add i64 {from}, {len}"));
-                self.t.inst(format_args!("icmp ule i64 {end}, {size}"))
-            }
-        };
-        self.t.inst(format_args!("and i1 {begins}, {end}"))
-    }
-
-    /// What an address in a space is as an offset from where the space begins.
-    fn offset(&mut self, space: Space, shape: Shape, address: &str) -> Reg {
-        match space {
-            Space::Global | Space::Generic => {
-                self.t.binary("sub", shape, address, &Text::constant(shape, map::GLOBAL_BASE))
-            }
-            _ => address.to_owned(),
-        }
-    }
-
-    fn is_aligned(&mut self, offset: &str, size: u32) -> Option<Reg> {
-        if size == 1 {
-            return None;
-        }
-        let low = self.t.inst(format_args!("and i64 {offset}, {}", size - 1));
-        Some(self.t.inst(format_args!("icmp eq i64 {low}, 0")))
-    }
-
-    fn and(&mut self, a: Reg, b: Option<Reg>) -> Reg {
-        match b {
-            None => a,
-            Some(b) => self.t.inst(format_args!("and i1 {a}, {b}")),
-        }
-    }
-
-    /// Checks the `len` bytes that each row accesses, or that all lanes do; answers where they are.
-    fn check_rows(&mut self, access: &Access, len: u64, fast: &str, slow: &str) -> Vec<Reg> {
-        if let Some(places) = self.check_jointly(access, (fast, slow)) {
-            return places;
-        }
-        let addresses = self.wide_addresses_of_rows(access.address);
-        let offsets = self.by_place(&addresses, |e, address| e.offset(access.space, I64, address));
-        let (base, _) = self.window(access.space);
-        let places = self.by_place(&offsets, |e, offset| {
-            e.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {offset}"))
-        });
-        let even = self.even(access.address);
-        self.check_ranges(access.space, &offsets, len, access.size(), even, (fast, slow));
-        places
-    }
-
-    /// [`Emitter::check_range`] for every row.
-    fn check_ranges(
-        &mut self,
-        space: Space,
-        offsets: &[Reg],
-        len: u64,
-        align: u32,
-        mut even: Option<Reg>,
-        (fast, slow): (&str, &str),
-    ) {
-        let mut left: Vec<&Reg> = offsets.iter().collect();
-        left.sort();
-        left.dedup();
-        while let Some(offset) = left.pop() {
-            let next = if left.is_empty() { fast.to_owned() } else { self.t.fresh_label("row") };
-            self.check_range(space, offset, len, align, even.take(), (&next, slow));
-            if !left.is_empty() {
-                self.t.label(&next);
-            }
-        }
-    }
-
-    /// Checks a row from its first lane in the mask to its last; answers where its first lane's place is. Without a mask there may be
-    /// several rows.
-    fn check_row(&mut self, access: &Access, mask: Option<&str>, fast: &str, slow: &str) -> Vec<Reg> {
-        let size = access.size();
-        let Some(mask) = mask else {
-            return self.check_rows(access, u64::from(size * self.row()), fast, slow);
-        };
-        let address = self.wide_addresses_of_rows(access.address).swap_remove(0);
-        let offset = self.offset(access.space, I64, &address);
-        let (base, _) = self.window(access.space);
-        let at = self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {offset}"));
-        let even = self.even(access.address);
-        let bits = self.bits(mask);
-        let below = self.count_zeros("cttz", &bits);
-        let above = self.count_zeros("ctlz", &bits);
-        let skipped = self.t.inst(format_args!("mul i64 {below}, {size}"));
-        let first = self.t.inst(format_args!("add i64 {offset}, {skipped}"));
-        let outside = self.t.inst(format_args!("add i64 {below}, {above}"));
-        let lanes = self.t.inst(format_args!("sub i64 {}, {outside}", self.w));
-        let len = self.t.inst(format_args!("mul i64 {lanes}, {size}"));
-        let there = self.range_is_there(access.space, &first, &len);
-        let aligned = self.is_aligned(&offset, size);
-        let mut fine = self.and(there, aligned);
-        fine = self.and(fine, even);
-        self.t.branch_likely(&fine, fast, slow);
-        vec![at]
-    }
-
-    /// Accesses of the block being written, run by all lanes, that are a known distance apart: they are checked together, when the
-    /// first of them is come to. Only as long as the block can be run [again](Emitter::careful), for the check says no more than
-    /// that something is wrong with one of them.
-    pub(super) fn find_joint_checks(&mut self) {
-        self.joint_checks.clear();
-        let func = self.func;
-        let mut found: Vec<((Space, Value, Pattern), JointCheck)> = vec![];
-        for (index, inst) in func.block(self.block).insts.iter().enumerate() {
-            let (mem, ty) = match inst.op {
-                Op::Load(mem) => (Some(mem), inst.result.map(|r| self.ty(r))),
-                Op::Store(mem) => (Some(mem), Some(self.ty(inst.args[1]))),
-                _ => (None, None),
-            };
-            if let (Some(mem), Some(ty), None) = (mem, ty, inst.guard) {
-                let access = self.access(index, inst, mem, ty);
-                let lanes = match access.pattern {
-                    Pattern::One => 1,
-                    Pattern::OnePerRow => i64::from(matches!(inst.op, Op::Load(_))),
-                    Pattern::Row => i64::from(self.row()),
-                    Pattern::Any => 0,
-                };
-                let (root, offset) = self.root(access.address);
-                let (size, key) = (i64::from(access.size()), (mem.space, root, access.pattern));
-                let (from, to) = (offset, offset + size * lanes);
-                if lanes > 0 && !(mem.space == Space::Param && self.constant(access.address).is_some()) {
-                    let near = |c: &JointCheck| {
-                        (offset - c.from) % size == 0
-                            && size as u32 == c.align
-                            && to.max(c.to) - from.min(c.from) <= MOST_JOINT
-                    };
-                    match found.iter_mut().find(|(k, c)| *k == key && near(c)) {
-                        Some((_, c)) => {
-                            (c.from, c.to) = (c.from.min(from), c.to.max(to));
-                            c.members.push((index, offset));
-                        }
-                        None => found.push((
-                            key,
-                            JointCheck {
-                                root,
-                                from,
-                                to,
-                                align: size as u32,
-                                members: vec![(index, offset)],
-                                begin: None,
-                            },
-                        )),
-                    }
-                }
-            }
-            if super::is_seen(&inst.op) {
-                break;
-            }
-        }
-        self.joint_checks = found.into_iter().map(|(_, c)| c).filter(|c| c.members.len() > 1).collect();
-    }
-
-    /// An address as another value of this block's plus a number of bytes.
-    fn root(&self, mut address: Value) -> (Value, i64) {
-        let mut offset = 0i64;
-        while let Some((b, n)) = self.maker[address.index()].filter(|(b, _)| *b == self.block) {
-            let inst = &self.func.block(b).insts[n];
-            let (Op::Int(IntBin::Add), [x, y]) = (inst.op, &inst.args[..]) else { break };
-            let bits = self.ty(address).bits();
-            let (next, step) = match (self.constant(*x), self.constant(*y)) {
-                (None, Some(step)) => (*x, step),
-                (Some(step), None) => (*y, step),
-                _ => break,
-            };
-            let step = (step << (64 - bits)) as i64 >> (64 - bits);
-            if step.unsigned_abs() > MOST_JOINT as u64 || offset.unsigned_abs() > MOST_JOINT as u64 {
-                break;
-            }
-            offset += step;
-            address = next;
-        }
-        (address, offset)
-    }
-
-    /// Checks an access together with others, or not at all if that has been done; answers where each row's first place is. None for one
-    /// that is to be checked by itself.
-    fn check_jointly(&mut self, access: &Access, (fast, slow): (&str, &str)) -> Option<Vec<Reg>> {
-        self.careful.as_ref()?;
-        let index = access.index;
-        let position =
-            |c: &JointCheck| c.members.iter().find(|(i, _)| *i == index).map(|(_, offset)| *offset);
-        let (n, offset) =
-            self.joint_checks.iter().enumerate().find_map(|(n, c)| position(c).map(|offset| (n, offset)))?;
-        let check = self.joint_checks[n].clone();
-        let (base, _) = self.window(access.space);
-        let begin = match &check.begin {
-            Some(begin) => begin.clone(),
-            None => {
-                let narrow = self.one(self.ty(check.root));
-                let roots = self.bases(check.root);
-                // Modulo the width of the address, as the lanes count. If the range is there nothing in it has wrapped.
-                let from = Text::constant(narrow, check.from as u64 & narrow.elem.mask());
-                self.by_place(&roots, |e, root| {
-                    let first = e.t.binary("add", narrow, root, &from);
-                    let wide = e.t.convert("zext", narrow, &first, I64);
-                    e.offset(access.space, I64, &wide)
-                })
-            }
-        };
-        let places = self.by_place(&begin, |e, begin| {
-            let here = e.t.inst(format_args!("add i64 {begin}, {}", offset - check.from));
-            e.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {here}"))
-        });
-        if check.begin.is_some() {
-            self.t.jump(fast);
-        } else {
-            let even = self.even(check.root);
-            let len = (check.to - check.from) as u64;
-            self.check_ranges(access.space, &begin, len, check.align, even, (fast, slow));
-            self.joint_checks[n].begin = Some(begin);
-        }
-        Some(places)
-    }
-
-    /// Checks every lane: all must be in one allocation, which they are if they are in the lowest one's. Answers the base, the
-    /// offsets from it, and an offset that is certainly there.
-    pub(super) fn check_any(
-        &mut self,
-        access: &Access,
-        mask: Option<&str>,
-        fast: &str,
-        slow: &str,
-    ) -> (Reg, Reg, Reg) {
-        let size = access.size();
-        let all = Shape::new(Elem::I64, self.w);
-        let lanes = self.lanes();
-        let w = self.w;
-        let addresses = self.wide_addresses(access.address);
-        let offsets = self.offset(access.space, all, &addresses);
-        let (base, len) = self.window(access.space);
-        // Lanes that are off must not spoil the answer.
-        let counted = match mask {
-            None => offsets.clone(),
-            Some(mask) => self.t.select(lanes, mask, all, &offsets, &Text::constant(all, u64::MAX)),
-        };
-        let mut safe =
-            self.t.intrinsic(&format!("vector.reduce.umin.{}", all.suffix()), I64, &[(all, &counted)]);
-        let (from, room) = if matches!(access.space, Space::Global | Space::Generic) {
-            let begins = self.t.inst(format_args!("icmp ult i64 {safe}, {len}"));
-            let inside = self.t.inst(format_args!("select i1 {begins}, i64 {safe}, i64 0"));
-            let granules =
-                self.field("granules", "ptr", offset_of!(Ctx, global) + offset_of!(RawView, granules));
-            let granule = self.t.inst(format_args!("lshr i64 {inside}, 8"));
-            let entry = self.t.inst(format_args!("getelementptr i32, ptr {granules}, i64 {granule}"));
-            let valid = self.t.inst(format_args!("load i32, ptr {entry}, align 4"));
-            let valid = self.t.inst(format_args!("zext i32 {valid} to i64"));
-            let valid = self.t.inst(format_args!("select i1 {begins}, i64 {valid}, i64 0"));
-            (self.t.inst(format_args!("and i64 {safe}, -256")), valid)
-        } else {
-            ("0".to_owned(), len)
-        };
-        // Room for one less than nothing is no room at all.
-        let enough = self.t.inst(format_args!("icmp uge i64 {room}, {size}"));
-        let last = self.t.inst(format_args!("sub i64 {room}, {size}"));
-        let from = self.t.repeat(I64, &from, w);
-        let last = self.t.repeat(I64, &last, w);
-        let distance = self.t.binary("sub", all, &offsets, &from);
-        let mut good = self.t.compare("icmp ule", all, &distance, &last);
-        if size > 1 {
-            let low = self.t.binary("and", all, &offsets, &Text::constant(all, u64::from(size - 1)));
-            let aligned = self.t.compare("icmp eq", all, &low, "zeroinitializer");
-            good = self.t.binary("and", lanes, &good, &aligned);
-        }
-        if let Some(mask) = mask {
-            let off = self.t.binary("xor", lanes, mask, &Text::constant(lanes, 1));
-            good = self.t.binary("or", lanes, &good, &off);
-        }
-        let bits = self.bits(&good);
-        let every = self.t.inst(format_args!("icmp eq i{w} {bits}, -1"));
-        let fine = self.and(every, Some(enough));
-        let mut places = offsets;
-        if access.space == Space::Local {
-            let lane = self.lane();
-            let stride = self.field("local.stride", "i64", offset_of!(Ctx, local_stride));
-            let first = self.t.repeat(I64, &lane, w);
-            let lanes = Text::list(Elem::I64, 0..u64::from(w));
-            let lane = self.t.binary("add", all, &first, &lanes);
-            let stride_all = self.t.repeat(I64, &stride, w);
-            let own = self.t.binary("mul", all, &lane, &stride_all);
-            places = self.t.binary("add", all, &places, &own);
-            let first = self.lane();
-            let own = self.t.inst(format_args!("mul i64 {first}, {stride}"));
-            safe = self.t.inst(format_args!("add i64 {safe}, {own}"));
-        }
-        self.t.branch_likely(&fine, fast, slow);
-        (base, places, safe)
     }
 
     /// A value as rows and gathers see it: one element per lane, several where it is wider than 64 bits.

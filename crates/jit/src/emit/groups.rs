@@ -1,0 +1,142 @@
+//! From group to group, from round to round and from CTA to CTA.
+
+use std::fmt::Write;
+use std::mem::offset_of;
+
+use hostwarp_ir::{Block, Mem, Op, Space};
+
+use super::Emitter;
+use crate::abi::{self, Callbacks, Ctx};
+
+impl Emitter<'_> {
+    /// Whether the kernel accesses memory that each CTA finds zeroed.
+    fn has_own_memory(&self) -> bool {
+        let own = |mem: Mem| matches!(mem.space, Space::Shared | Space::Local | Space::Generic);
+        let insts = self.func.blocks.iter().flat_map(|b| &b.insts);
+        insts.into_iter().any(|i| matches!(i.op, Op::Load(m) | Op::Store(m) | Op::Atomic(_, m) if own(m)))
+    }
+
+    /// All lanes of a group have come to the barrier in `from` and go on at `to`, or have exited.
+    pub(super) fn group_ends(&mut self, from: u32, to: Block) {
+        self.t.line(format_args!("store i32 {}, ptr %end.from, align 8", from as i32));
+        let to = if from == abi::EXITED { to.0 } else { to.0 | abi::BRIEF };
+        self.t.line(format_args!("store i32 {to}, ptr %end.to, align 8"));
+        self.t.jump("group.end");
+    }
+
+    /// What comes after a group. The engine need not be asked as long as all groups of a CTA come to the same barrier, or exit: then
+    /// the next group runs, and after the last all go on, or the next CTA begins.
+    pub(super) fn next_group(&mut self) {
+        let w = self.w;
+        let many = self.field("many", "i32", offset_of!(Ctx, many));
+        let threads = self.field("threads", "i32", offset_of!(Ctx, threads));
+        let begin = if self.has_own_memory() {
+            let callback = self.callback("next_cta", offset_of!(Callbacks, next_cta));
+            format!("  call void {callback}(ptr %ctx)\n")
+        } else {
+            String::new()
+        };
+        let mut index = String::new();
+        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+            let extent = self.field(&format!("nctaid.{name}"), "i32", offset_of!(Ctx, nctaid) + 4 * axis);
+            let at = offset_of!(Ctx, ctaid) + 4 * axis;
+            let carry = if axis == 0 { "true".to_owned() } else { format!("%carry.{}", axis - 1) };
+            let _ = write!(
+                index,
+                "  %next.{name}.at = getelementptr i8, ptr %ctx, i64 {at}
+  %next.{name}.old = load i32, ptr %next.{name}.at, align 4
+  %next.{name}.step = zext i1 {carry} to i32
+  %next.{name}.new = add i32 %next.{name}.old, %next.{name}.step
+  %carry.{axis} = icmp uge i32 %next.{name}.new, {extent}
+  %next.{name} = select i1 %carry.{axis}, i32 0, i32 %next.{name}.new
+  store i32 %next.{name}, ptr %next.{name}.at, align 4
+",
+            );
+        }
+        let per_group = self.func.inst_count();
+        let groups = self.once("groups.more", |_| format!("add i32 {threads}, {}", w - 1));
+        let groups = self.once("groups.32", |_| format!("lshr i32 {groups}, {}", w.trailing_zeros()));
+        let groups = self.once("groups", |_| format!("zext i32 {groups} to i64"));
+        let cost = self.once("round.cost", |_| format!("mul i64 {groups}, {per_group}"));
+        let out =
+            |name: &str, offset: usize| format!("  %out.{name} = getelementptr i8, ptr %ctx, i64 {offset}\n");
+        let outs = out("lane0", offset_of!(Ctx, lane0))
+            + &out("round", offset_of!(Ctx, round))
+            + &out("round.from", offset_of!(Ctx, round_from))
+            + &out("from", offset_of!(Ctx, from));
+        let _ = write!(
+            self.t.body,
+            "group.end:
+  %ge.from = load i32, ptr %end.from, align 8
+  %ge.exited = icmp eq i32 %ge.from, {exited}
+  %ge.one = icmp eq i32 {many}, 0
+  br i1 %ge.one, label %group.only, label %group.many
+group.only:
+  %go.status = select i1 %ge.exited, i32 {done}, i32 {at_barrier}
+  store i32 %go.status, ptr %status, align 8
+  br label %leave
+group.many:
+  %gm.first = icmp eq i32 %lane0, 0
+  %gm.others = load i32, ptr %round.from, align 8
+  %gm.from = select i1 %gm.first, i32 %ge.from, i32 %gm.others
+  store i32 %gm.from, ptr %round.from, align 8
+  %gm.same = icmp eq i32 %gm.from, %ge.from
+  store i32 {mixed}, ptr %status, align 8
+  br i1 %gm.same, label %group.next, label %leave, !prof !0
+group.next:
+  %gn.lane0 = add i32 %lane0, {w}
+  %gn.more = icmp ugt i32 {threads}, %gn.lane0
+  br i1 %gn.more, label %group.again, label %round.end
+group.again:
+  %ga.end = add i32 %gn.lane0, {w}
+  %ga.whole = icmp ule i32 %ga.end, {threads}
+  %ga.word = zext i1 %ga.whole to i32
+  store i32 %ga.word, ptr %whole.slot, align 8
+  store i32 %gn.lane0, ptr %lane0.slot, align 8
+  br label %group
+round.end:
+  %re.old = load i64, ptr %fuel, align 8
+  %re.fuel = sub i64 %re.old, {cost}
+  store i64 %re.fuel, ptr %fuel, align 8
+  store i32 {yielded}, ptr %status, align 8
+  %re.enough = icmp sgt i64 %re.fuel, 0
+  br i1 %re.enough, label %round.next, label %leave, !prof !0
+round.next:
+  %rn.to = load i32, ptr %end.to, align 8
+  store i32 %rn.to, ptr %resume.slot, align 8
+  store i32 0, ptr %lane0.slot, align 8
+  %rn.whole = icmp ule i32 {w}, {threads}
+  %rn.word = zext i1 %rn.whole to i32
+  store i32 %rn.word, ptr %whole.slot, align 8
+  br i1 %ge.exited, label %cta.end, label %group
+cta.end:
+  %ce.old = load i32, ptr %ctas, align 8
+  %ce.left = sub i32 %ce.old, 1
+  store i32 %ce.left, ptr %ctas, align 8
+  store i32 {done}, ptr %status, align 8
+  %ce.done = icmp eq i32 %ce.left, 0
+  br i1 %ce.done, label %leave, label %cta.next
+cta.next:
+{index}{begin}  br label %group
+leave:
+{outs}  %l.fuel = load i64, ptr %fuel, align 8
+  store i64 %l.fuel, ptr %out.fuel, align 8
+  %l.ctas = load i32, ptr %ctas, align 8
+  store i32 %l.ctas, ptr %out.ctas, align 4
+  store i32 %lane0, ptr %out.lane0, align 4
+  store i32 %resume, ptr %out.round, align 4
+  %l.round = load i32, ptr %round.from, align 8
+  store i32 %l.round, ptr %out.round.from, align 4
+  %l.from = load i32, ptr %end.from, align 8
+  store i32 %l.from, ptr %out.from, align 4
+  %l.status = load i32, ptr %status, align 8
+  ret i32 %l.status
+",
+            exited = abi::EXITED as i32,
+            done = abi::DONE,
+            at_barrier = abi::AT_BARRIER,
+            yielded = abi::YIELD,
+            mixed = abi::MIXED,
+        );
+    }
+}

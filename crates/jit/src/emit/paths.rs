@@ -1,0 +1,104 @@
+//! The two editions of a kernel: which one it needs, and what the first takes for granted.
+
+use std::collections::HashMap;
+
+use hostwarp_ir::{Block, Function, Inst, Op, Special, Term, Value};
+use hostwarp_plan::{Invariance, Plan, Shape as Spread};
+
+use super::is_seen;
+
+/// What compiled code can do by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Paths {
+    /// Groups whose lanes are all there and go the same way. Anything else is left to the interpreter, which is slow: good only for
+    /// kernels where that is rare.
+    Together,
+    /// Whatever lanes do.
+    All,
+}
+
+impl Paths {
+    /// What a kernel in blocks of `threads` threads will hardly ever need more than: lanes come apart only at a comparison of a
+    /// thread's number in the grid with something that is the same for the launch, as at the end of the data.
+    pub fn likely(func: &Function, plan: &Plan, threads: u32) -> Paths {
+        let mut made = vec![None; func.types.len()];
+        let mut handed: HashMap<Value, Vec<Value>> = HashMap::new();
+        for b in &func.blocks {
+            for i in &b.insts {
+                if let Some(r) = i.result {
+                    made[r.index()] = Some(i);
+                }
+            }
+            for t in b.term.targets() {
+                for (p, a) in func.block(t.block).params.iter().zip(&t.args) {
+                    handed.entry(*p).or_default().push(*a);
+                }
+            }
+        }
+        // Looks at no more than a few.
+        let by_cta = |mut work: Vec<Value>| {
+            for _ in 0..64 {
+                let Some(v) = work.pop() else { return false };
+                match made[v.index()] {
+                    Some(Inst { op: Op::Special(Special::Ctaid(_)), .. }) => return true,
+                    Some(i) if i.op.is_pure() => work.extend(&i.args),
+                    _ => work.extend(handed.get(&v).into_iter().flatten()),
+                }
+            }
+            false
+        };
+        let at_the_end = |c: Value| {
+            let Some(Inst { op: Op::Cmp(_), args, .. }) = made[c.index()] else { return false };
+            let fixed = |v: &Value| plan.invariance[v.index()] == Invariance::Launch;
+            let even = |v: &Value| matches!(plan.shape[v.index()], Spread::Affine { .. });
+            let [x, y] = &args[..] else { return false };
+            (fixed(x) && even(y) || even(x) && fixed(y)) && by_cta(vec![*x, *y])
+        };
+        let rare = |b: &Block| match &func.block(*b).term {
+            _ if !plan.divergent[b.index()] => true,
+            Term::Branch(c, ..) => at_the_end(*c),
+            _ => false,
+        };
+        let together = threads.is_multiple_of(plan.assume.group) && plan.order.iter().all(rare);
+        if together { Paths::Together } else { Paths::All }
+    }
+}
+
+/// Whether an op is an extension whose result is evenly spaced only if nothing wraps.
+pub(super) fn may_wrap_here(inst: &Inst, plan: &Plan) -> bool {
+    let wraps = |r: Value| matches!(plan.shape[r.index()], Spread::Affine { may_wrap: true, .. });
+    matches!(inst.op, Op::Zext | Op::Sext) && inst.result.is_some_and(wraps)
+}
+
+/// Values that may have wrapped unnoticed in code that hands over where something wraps: it cannot where the block has been seen to
+/// do something.
+pub(super) fn wraps_unseen(func: &Function, plan: &Plan) -> Vec<bool> {
+    let mut wraps = vec![false; func.types.len()];
+    for b in &plan.order {
+        let mut seen = false;
+        for inst in &func.block(*b).insts {
+            if let Some(r) = inst.result.filter(|_| seen && may_wrap_here(inst, plan)) {
+                wraps[r.index()] = true;
+            }
+            seen |= is_seen(&inst.op);
+        }
+    }
+    let may = |v: Value| matches!(plan.shape[v.index()], Spread::Affine { may_wrap: true, .. });
+    let mut changed = wraps.contains(&true);
+    while std::mem::take(&mut changed) {
+        for b in &plan.order {
+            let data = func.block(*b);
+            let made = data.insts.iter().filter_map(|i| i.result.map(|r| (r, &i.args[..])));
+            let handed = data.term.targets();
+            let handed =
+                handed.iter().flat_map(|t| func.block(t.block).params.iter().copied().zip(t.args.chunks(1)));
+            for (r, args) in made.chain(handed) {
+                if !wraps[r.index()] && may(r) && args.iter().any(|a| wraps[a.index()]) {
+                    wraps[r.index()] = true;
+                    changed = true;
+                }
+            }
+        }
+    }
+    wraps
+}

@@ -1,0 +1,215 @@
+//! Where groups stop and go on: at barriers, when the budget is used up, and where the interpreter takes over.
+
+use std::collections::BTreeMap;
+use std::mem::offset_of;
+
+use hostwarp_ir::{Block, Target, Term, Value};
+
+use super::control::NOWHERE;
+use super::{Emitter, Paths, Reg, Text};
+use crate::abi::{self, Callbacks, Ctx};
+
+impl Emitter<'_> {
+    /// All lanes of a group are at the start of a block, and the interpreter goes on from there.
+    pub(super) fn hand_over(&mut self, b: Block) {
+        self.stop_together(b);
+        self.leave(&abi::HANDED.to_string());
+    }
+
+    /// Writes down where all lanes of a group are, at the start of a block, and what they need, in brief. Where something is not evenly spaced
+    /// that should be, the interpreter takes over.
+    fn stop_together(&mut self, b: Block) {
+        self.unless_even(b, |e| {
+            e.save(b, None);
+            e.park(b, None);
+            e.leave(&abi::HANDED_APART.to_string());
+        });
+        self.save_brief(b);
+        self.t.line(format_args!("store i32 {}, ptr %end.from, align 8", b.0));
+    }
+
+    /// Lanes part, in code that is for those together only: the interpreter goes on with them.
+    pub(super) fn hand_over_apart(&mut self, b: Block, edges: &[(Target, String)]) {
+        let mut reads = vec![];
+        for (to, _) in edges {
+            reads.push(self.read_arguments(to));
+        }
+        for ((to, lanes), known) in edges.iter().zip(reads) {
+            self.write_parameters(b, to, &known, Some(lanes));
+        }
+        for (to, _) in edges {
+            for p in &self.func.block(to.block).params {
+                self.known.remove(p); // written just now
+            }
+        }
+        for (to, lanes) in edges {
+            self.save(to.block, Some(lanes));
+            self.park(to.block, Some(lanes));
+        }
+        self.leave(&abi::HANDED_APART.to_string());
+    }
+
+    /// Tells the engine that lanes stop at the start of a block.
+    fn park(&mut self, b: Block, lanes: Option<&str>) {
+        let park = self.callback("park", offset_of!(Callbacks, park));
+        let lanes = self.words_of(lanes);
+        self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, {lanes})", b.0));
+    }
+
+    /// Writes what is to be done if something that a block needs is not evenly spaced, though it should be, and goes on for when all is.
+    fn unless_even(&mut self, b: Block, otherwise: impl FnOnce(&mut Self)) {
+        let mut even: Option<Reg> = None;
+        for v in self.plan.live_in[b.index()].clone() {
+            self.known.remove(&v); // as below
+            if let Some(this) = self.even(v) {
+                even = Some(match even {
+                    None => this,
+                    Some(even) => self.t.inst(format_args!("and i1 {even}, {this}")),
+                });
+            }
+        }
+        if let Some(even) = even {
+            let (brief, full) = (self.t.fresh_label("brief"), self.t.fresh_label("full"));
+            self.t.branch_likely(&even, &brief, &full);
+            self.in_branch(&full, otherwise);
+            self.t.label(&brief);
+        }
+    }
+
+    /// All lanes of a group come to a plain barrier.
+    pub(super) fn barrier(&mut self, b: Block, term: &Term, next: Block) {
+        self.unless_even(next, |e| {
+            e.save(next, None);
+            e.arrive(b, term);
+            e.leave(&abi::PARKED.to_string());
+        });
+        for v in self.plan.live_in[next.index()].clone() {
+            self.known.remove(&v); // perhaps a parameter, which has just been written
+        }
+        self.save_brief(next);
+        self.group_ends(b.0, next);
+    }
+
+    /// Where whole groups go on, as [`super::Emitter::save_brief`] left them.
+    pub(super) fn resume_brief(&mut self, b: Block) {
+        self.begin(b, None);
+        self.t.label(&format!("q{}", b.0));
+        for v in self.plan.live_in[b.index()].clone() {
+            self.load_brief(v);
+        }
+        self.t.jump(&format!("u{}", b.0));
+    }
+
+    /// Where groups start.
+    pub(super) fn start(&mut self) {
+        let (b, lanes, w) = (Block::ENTRY.0, self.lanes(), self.w);
+        self.begin(Block::ENTRY, None);
+        self.t.label("start");
+        self.t.branch("%whole", &format!("u{b}"), "start.part");
+        self.t.label("start.part");
+        if self.paths == Paths::Together {
+            return self.hand_over(Block::ENTRY);
+        }
+        let active = self.active();
+        let active = self.t.inst(format_args!("bitcast i{w} {active} to {lanes}"));
+        self.t.line(format_args!("store {lanes} {active}, ptr %mask{b}, align 8"));
+        self.t.jump(&format!("m{b}"));
+    }
+
+    /// Where a group goes on that was stopped with its lanes at several blocks: the engine says which are where.
+    pub(super) fn resume_apart(&mut self) {
+        self.begin(NOWHERE, None);
+        self.t.label("apart");
+        let (w, lanes) = (self.w, self.lanes());
+        let table = self.t.inst(format_args!("getelementptr i8, ptr %ctx, i64 {}", offset_of!(Ctx, masks)));
+        let table = self.t.inst(format_args!("load ptr, ptr {table}, align 8"));
+        let mut needed: BTreeMap<Value, String> = BTreeMap::new();
+        for b in &self.plan.order {
+            let at = self.t.inst(format_args!("getelementptr i8, ptr {table}, i64 {}", 16 * b.0));
+            let bits = self.load_lanes_at(&at);
+            let mask = self.t.inst(format_args!("bitcast i{w} {bits} to {lanes}"));
+            self.t.line(format_args!("store {lanes} {mask}, ptr %mask{}, align 8", b.0));
+            for v in &self.plan.live_in[b.index()] {
+                let there = match needed.get(v) {
+                    None => bits.clone(),
+                    Some(there) => self.t.inst(format_args!("or i{w} {there}, {bits}")),
+                };
+                needed.insert(*v, there);
+            }
+        }
+        for (v, bits) in needed {
+            // Nobody may need it: then any lane's will do.
+            let first = self.count_zeros("cttz", &bits);
+            let first = self.t.inst(format_args!("and i64 {first}, {}", w - 1));
+            self.load_from_frame(v, &bits, &first);
+        }
+        let first = self.plan.order.first().map_or(0, |b| b.0);
+        self.t.jump(&format!("m{first}"));
+    }
+
+    /// The budget is used up at a header, with all lanes there.
+    pub(super) fn suspend_whole(&mut self, header: Block) {
+        self.begin(header, None);
+        self.t.label(&format!("su{}", header.0));
+        if self.paths == Paths::Together {
+            self.stop_together(header);
+            return self.leave_early();
+        }
+        let (lanes, all) = (self.lanes(), Text::constant(self.lanes(), 1));
+        self.t.line(format_args!("store {lanes} {all}, ptr %mask{}, align 8", header.0));
+        self.t.jump("suspend");
+    }
+
+    /// The budget is used up, with lanes waiting at blocks as their masks say.
+    pub(super) fn suspend(&mut self) {
+        self.begin(NOWHERE, None);
+        self.t.label("suspend");
+        let ahead = self.plan.order.clone();
+        let (w, lanes) = (self.w, self.lanes());
+        let mut masks = vec![];
+        for b in &ahead {
+            masks.push(self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0)));
+        }
+        // Each value in the lanes that wait where it is needed; other lanes may have something else in its slot.
+        let mut needed: BTreeMap<Value, String> = BTreeMap::new();
+        for (b, mask) in ahead.iter().zip(&masks) {
+            for v in &self.plan.live_in[b.index()] {
+                let there = match needed.get(v) {
+                    None => mask.clone(),
+                    Some(there) => self.t.inst(format_args!("or {lanes} {there}, {mask}")),
+                };
+                needed.insert(*v, there);
+            }
+        }
+        for (v, there) in needed {
+            self.store_to_frame(v, Some(&there));
+        }
+        let park = self.callback("park", offset_of!(Callbacks, park));
+        for (b, mask) in ahead.iter().zip(&masks) {
+            let bits = self.bits(mask);
+            let any = self.t.inst(format_args!("icmp ne i{w} {bits}, 0"));
+            let (some, next) = (self.t.fresh_label("waiting"), self.t.fresh_label("next"));
+            self.t.branch(&any, &some, &next);
+            self.t.label(&some);
+            let lanes = self.words(&bits);
+            self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, {lanes})", b.0));
+            self.t.jump(&next);
+            self.t.label(&next);
+        }
+        self.leave_early();
+    }
+
+    /// Returns because the budget is used up, or patience is.
+    fn leave_early(&mut self) {
+        let patience = self.t.inst(format_args!("load i32, ptr %patience, align 8"));
+        let waited = self.t.inst(format_args!("icmp sle i32 {patience}, 0"));
+        let status = self.t.inst(format_args!("select i1 {waited}, i32 {}, i32 {}", abi::WAITS, abi::BUDGET));
+        self.leave(&status);
+    }
+
+    /// Returns to the engine.
+    pub(super) fn leave(&mut self, status: &str) {
+        self.t.line(format_args!("store i32 {status}, ptr %status, align 8"));
+        self.t.jump("leave");
+    }
+}
