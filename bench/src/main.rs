@@ -1,7 +1,8 @@
 //! Measures Hostwarp against native C, intrinsics and pocl on one machine, in interleaved rounds, and writes the figures into
 //! `docs/benchmarks.md` and `docs/benchmarks.svg`. Run by `cargo xtask bench`, which installs what it needs.
 //!
-//! `hostwarp-bench CASE...` runs only those cases and prints, writing nothing. To see why a case takes its time:
+//! `hostwarp-bench CASE...` runs only those cases and prints, writing nothing; `hostwarp-bench --sizes` does so with what small and large
+//! launches take. A case may be `saxpy:N`, a saxpy of so many elements. To see why a case takes its time:
 //! `hostwarp-bench --loop CONTESTANT CASE` runs it for five seconds, for a profiler to watch (`"jit avx2"` as if the CPU had no more), and
 //! `hostwarp-bench --emit ir|plan|llvm CASE` prints what the kernel looks like on its way.
 #![forbid(unsafe_code)]
@@ -49,6 +50,10 @@ fn run() -> Result {
         Ok(pocl) => contestants.push(Box::new(pocl)),
         Err(e) => eprintln!("pocl does not take part: {e}"),
     }
+    if only == ["--sizes"] {
+        print!("{}", report::sizes(&extra::sizes(&mut contestants, threads)?));
+        return Ok(());
+    }
     let mut results = report::Results { threads, ..Default::default() };
     let device = hostwarp::Device::new().map_err(|e| e.to_string())?;
     for (name, make) in case::all(threads) {
@@ -90,6 +95,9 @@ fn run() -> Result {
 }
 
 fn find(name: &str, threads: usize) -> Result<case::Case> {
+    if let Some(n) = name.strip_prefix("saxpy:").and_then(|n| n.parse().ok()) {
+        return Ok(case::saxpy(n, threads));
+    }
     let make = case::all(threads).into_iter().find(|(n, _)| *n == name);
     make.map(|(_, make)| make()).ok_or_else(|| format!("there is no case `{name}`"))
 }

@@ -144,9 +144,19 @@ fn figures(results: &Results) -> String {
         );
     }
 
-    let _ = writeln!(out, "\n## Size\n\nsaxpy, milliseconds a launch, starting threads included:\n");
-    let _ = writeln!(out, "| elements | native C | jit | interp | pocl |\n|--:|--:|--:|--:|--:|");
-    for (n, row) in &results.sizes {
+    let _ = write!(
+        out,
+        "\n## Size\n\nsaxpy, milliseconds a launch, starting threads included:\n\n{}",
+        sizes(&results.sizes)
+    );
+    let _ = write!(out, "\n{END}");
+    out
+}
+
+/// The times of problems of growing size.
+pub fn sizes(sizes: &[(usize, Row)]) -> String {
+    let mut out = String::from("| elements | native C | jit | interp | pocl |\n|--:|--:|--:|--:|--:|\n");
+    for (n, row) in sizes {
         let at = |c: &str| row.ratios.get(c).map_or("–".into(), |r| ms(row.native_time.mul_f64(*r)));
         let _ = writeln!(
             out,
@@ -158,7 +168,6 @@ fn figures(results: &Results) -> String {
             at("pocl")
         );
     }
-    let _ = write!(out, "\n{END}");
     out
 }
 

@@ -1,5 +1,6 @@
 //! A device: memory, and the engines that work on it.
 
+use crate::threads::Threads;
 use crate::{Buffer, Cache, Error, Module, Options, Pod};
 use hostwarp_jit::llvm::Llvm;
 use hostwarp_jit::target::{Target, X86Level};
@@ -16,7 +17,7 @@ pub struct Device {
 
 struct Inner {
     memory: DeviceMemory,
-    threads: usize,
+    threads: Threads,
     llvm_path: Option<PathBuf>,
     llvm: OnceLock<Result<Llvm, String>>,
     cache: Option<Cache>,
@@ -26,7 +27,7 @@ struct Inner {
 
 impl std::fmt::Debug for Device {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Device").field("threads", &self.inner.threads).finish_non_exhaustive()
+        f.debug_struct("Device").field("threads", &self.threads()).finish_non_exhaustive()
     }
 }
 
@@ -83,7 +84,7 @@ impl DeviceBuilder {
         Ok(Device {
             inner: Arc::new(Inner {
                 memory,
-                threads,
+                threads: Threads::new(threads),
                 llvm_path: self.llvm,
                 llvm: OnceLock::new(),
                 cache: self.cache,
@@ -139,7 +140,11 @@ impl Device {
 
     /// Threads that run CTAs unless a launch says otherwise.
     pub fn threads(&self) -> usize {
-        self.inner.threads
+        self.inner.threads.count()
+    }
+
+    pub(crate) fn kept_threads(&self) -> &Threads {
+        &self.inner.threads
     }
 
     /// The libLLVM of the fast engine, or why there is none.

@@ -101,7 +101,7 @@ pub fn eval(text: &str, inputs: &[(&str, u128)], profile: Profile) -> Result<Eva
     let mut launch = Launch::new(&program, device.memory(), [1; 3], [1; 3]);
     launch.set_params(&params);
     launch.limits.deadline = Instant::now().checked_add(Duration::from_secs(10));
-    run_grid(&launch, &crate::schedule::Interp, 1, None)?;
+    run_grid(&launch, &crate::schedule::Interp, (device.kept_threads(), 1), None)?;
 
     let bytes = out.to_vec()?;
     let read =

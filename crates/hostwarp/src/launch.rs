@@ -258,7 +258,7 @@ impl<'a> LaunchBuilder<'a> {
             limits.cancel = cancel.clone();
         }
         launch.limits = limits;
-        let threads = self.threads.unwrap_or(device.threads());
+        let threads = (device.kept_threads(), self.threads.unwrap_or(device.threads()));
         let began = Instant::now();
         match &ready.jit {
             Some(compiled) => {
@@ -456,6 +456,16 @@ impl<'a> LaunchBuilder<'a> {
     }
 
     fn prepare(&self, block: [u32; 3]) -> Result<Ready, Error> {
+        let asked = Asked { engine: self.engine, block, width: self.width, paths: self.paths };
+        if let Some(ready) = self.kernel.cache().lock().ready.get(&asked) {
+            return Ok(ready.clone());
+        }
+        let ready = self.make_ready(block)?;
+        self.kernel.cache().lock().ready.insert(asked, ready.clone());
+        Ok(ready)
+    }
+
+    fn make_ready(&self, block: [u32; 3]) -> Result<Ready, Error> {
         let interp = |note: Option<String>| -> Result<Ready, Error> {
             Ok(Ready { program: self.program(Assume::for_block(block, 32))?, jit: None, note })
         };
@@ -498,7 +508,18 @@ impl<'a> LaunchBuilder<'a> {
     }
 }
 
-struct Ready {
+/// What of a launch decides on how its kernel is made.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Asked {
+    engine: Engine,
+    block: [u32; 3],
+    width: Option<u32>,
+    paths: Option<Paths>,
+}
+
+/// A kernel ready to run.
+#[derive(Clone, Debug)]
+pub(crate) struct Ready {
     program: Arc<Program>,
     jit: Option<Compiled>,
     note: Option<String>,

@@ -17,6 +17,7 @@ mod eval;
 mod launch;
 mod module;
 mod schedule;
+mod threads;
 
 pub use buffer::{Buffer, Pod};
 pub use cache::{Cache, CacheUsage};

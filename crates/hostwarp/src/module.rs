@@ -1,7 +1,7 @@
 //! Modules and kernels.
 
 use crate::error::InputError;
-use crate::launch::LaunchBuilder;
+use crate::launch::{Asked, LaunchBuilder, Ready};
 use crate::{Device, Error};
 use hostwarp_compile as compile;
 use hostwarp_compile::{Diagnostic, Severity, Unusable};
@@ -58,6 +58,8 @@ pub(crate) struct Made {
     primitive: Option<ir::Function>,
     programs: HashMap<Assume, Arc<Program>>,
     pub(crate) jit: HashMap<(Assume, Paths), Result<Compiled, String>>,
+    /// What all this came to.
+    pub(crate) ready: HashMap<Asked, Ready>,
 }
 
 /// A kernel of the jit.

@@ -1,16 +1,19 @@
 //! Runs the CTAs of a launch on worker threads.
 //!
+//! The thread that launches is one of them; a launch that is soon done has no others.
+//!
 //! CTAs are handed out in index order in small runs: one at a time costs too much for small CTAs, and fixed halves leave a
 //! core idle when work is uneven. A CTA stays on its thread. One that only spins (it waits for another CTA) yields when its
-//! budget is used up; its thread keeps it and starts further ones, up to [`RESIDENT`], so that whatever it waits for can run.
+//! budget is used up; its thread keeps it and starts further ones, up to [`RESIDENT`] on all threads, so that whatever it waits for can run.
 //! Which CTAs spin and which only have much to do cannot be told from outside, so the ones that come back get short turns at
 //! first, and longer ones each time: a look at a flag is cheap, and long work is soon left alone.
 
 use crate::module::Compiled;
+use crate::threads::Threads;
 use hostwarp_interp::{Cta, KernelFault, Launch, Outcome};
 use hostwarp_jit::{JitKernel, Paths};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// How many CTAs of a launch can be under way at once: what the largest GPUs keep resident.
@@ -121,40 +124,63 @@ impl RunCtas for Jit<'_> {
 /// Called now and then with the number of CTAs done and all.
 pub type Progress<'a> = dyn Fn(u64, u64) + Sync + 'a;
 
+/// A launch of fewer instructions than this, counted once per lane, is done before another thread has woken up.
+const BRIEF: u64 = 1 << 19;
+
+fn is_brief(launch: &Launch<'_>) -> bool {
+    let (func, plan) = (launch.program.func(), launch.program.plan());
+    let lanes = launch.ctas().saturating_mul(launch.lanes().into());
+    plan.back_edges.is_empty() && lanes.saturating_mul(func.inst_count() as u64) < BRIEF
+}
+
 struct Shared<'a> {
     next: AtomicU64,
     done: AtomicU64,
+    /// CTAs that have begun and wait for a turn, on all threads.
+    waiting: AtomicUsize,
     stop: AtomicBool,
     /// The fault of the lowest CTA found so far: the same one whatever the threads' timing, where only one CTA is at fault.
     fault: Mutex<Option<(u64, Box<KernelFault>)>>,
     progress: Option<&'a Progress<'a>>,
     chunk: u64,
-    resident: usize,
 }
 
-/// Runs all CTAs; the first fault ends the launch.
+/// Whoever waits for a CTA of a thread that is gone would wait for ever.
+struct StopOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Runs all CTAs on so many of the threads; the first fault ends the launch.
 pub(crate) fn run_grid(
     launch: &Launch<'_>,
     run: &dyn RunCtas,
-    threads: usize,
+    (threads, count): (&Threads, usize),
     progress: Option<&Progress<'_>>,
 ) -> Result<(), Box<KernelFault>> {
     let total = launch.ctas();
-    let threads = threads.clamp(1, usize::try_from(total).unwrap_or(usize::MAX).max(1));
+    let count = match is_brief(launch) {
+        true => 1,
+        false => count.clamp(1, usize::try_from(total).unwrap_or(usize::MAX).max(1)),
+    };
     let shared = Shared {
         next: AtomicU64::new(0),
         done: AtomicU64::new(0),
+        waiting: AtomicUsize::new(0),
         stop: AtomicBool::new(false),
         fault: Mutex::new(None),
         progress,
-        chunk: (total / (threads as u64 * 8)).clamp(1, 64),
-        resident: (RESIDENT / threads).max(1),
+        chunk: (total / (count as u64 * 8)).clamp(1, 64),
     };
-    // Always on threads of our own: kernels depend on the floating-point control state, and the caller's is the caller's.
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| hostwarp_interp::with_default_float_state(|| worker(launch, run, &shared, total)));
-        }
+    threads.run(count, &|| {
+        let _stop = StopOnPanic(&shared.stop);
+        // Kernels depend on the floating-point control state, and the caller's is the caller's.
+        hostwarp_interp::with_default_float_state(|| worker(launch, run, &shared, total));
     });
     match shared.fault.into_inner().unwrap_or_else(|e| e.into_inner()) {
         Some((_, fault)) => Err(fault),
@@ -168,12 +194,13 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
     let mut spare: Option<Box<Cta>> = None;
     let mut mine = 0..0;
     while !shared.stop.load(Ordering::Relaxed) {
-        if mine.is_empty() && waiting.len() < shared.resident {
+        let may_start = waiting.is_empty() || shared.waiting.load(Ordering::Relaxed) < RESIDENT;
+        if mine.is_empty() && may_start {
             let from = shared.next.fetch_add(shared.chunk, Ordering::Relaxed).min(total);
             mine = from..(from + shared.chunk).min(total);
         }
         let mut done = 0;
-        let (number, cta, turns, outcome) = if waiting.len() < shared.resident && !mine.is_empty() {
+        let (number, cta, turns, outcome) = if may_start && !mine.is_empty() {
             let mut cta = spare.take().unwrap_or_else(|| Box::new(run.room(launch)));
             let (ran, outcome) = run.start(launch, &mut cta, mine.start, mine.end - mine.start, budget(0));
             done += ran;
@@ -185,6 +212,7 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
             (number, cta, 0, outcome)
         } else {
             let Some((number, mut cta, turns)) = waiting.pop_front() else { return };
+            shared.waiting.fetch_sub(1, Ordering::Relaxed);
             let outcome = run.go_on(launch, &mut cta, budget(turns));
             done += if outcome == Outcome::Done { cta.count().into() } else { 0 };
             (number, cta, turns, outcome)
@@ -197,7 +225,10 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
         }
         match outcome {
             Outcome::Done => spare = Some(cta),
-            Outcome::Yield => waiting.push_back((number, cta, turns + 1)),
+            Outcome::Yield => {
+                shared.waiting.fetch_add(1, Ordering::Relaxed);
+                waiting.push_back((number, cta, turns + 1));
+            }
             Outcome::Fault(fault) => {
                 let mut first = shared.fault.lock().unwrap_or_else(|e| e.into_inner());
                 if first.as_ref().is_none_or(|(n, _)| number < *n) {
@@ -209,3 +240,6 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

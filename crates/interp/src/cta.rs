@@ -54,9 +54,9 @@ pub struct Warp {
 /// A barrier's phase.
 #[derive(Clone, Debug, Default)]
 struct Barrier {
-    /// Lanes of each warp of the CTA that arrived and wait.
+    /// Lanes of each warp of the CTA that arrived and wait. Nothing until somebody does: most barriers are never used.
     waiting: Vec<u32>,
-    /// Lanes of each warp that arrived.
+    /// Lanes of each warp that arrived; as long.
     arrived: Vec<u32>,
     /// Number of lanes in `arrived` that are alive.
     arrivals: u32,
@@ -174,7 +174,6 @@ impl Cta {
         let memory = || CtaMemory::new(launch.constant.clone(), launch.param.clone());
         let mut frame = FrameBuffer::default();
         frame.reserve(launch.program.plan().frame.bytes as usize * lanes);
-        let barrier = Barrier { waiting: vec![0; warps], arrived: vec![0; warps], ..Barrier::default() };
         Cta {
             index: [0; 3],
             room,
@@ -189,10 +188,7 @@ impl Cta {
             warps: vec![Warp::default(); warps * room as usize],
             sync_mask: vec![0; lanes],
             waits_in: vec![0; lanes],
-            meeting: vec![
-                Meeting { barriers: std::array::from_fn(|_| barrier.clone()), in_use: 0, live: 0 };
-                room as usize
-            ],
+            meeting: vec![Meeting { barriers: Default::default(), in_use: 0, live: 0 }; room as usize],
         }
     }
 
@@ -374,7 +370,11 @@ impl Cta {
         } else {
             let (cta, w) = self.cta_of(w);
             let m = &self.meeting[cta];
-            let id = m.barriers.iter().position(|b| b.waiting[w] & bit != 0).unwrap_or(0);
+            let id = m
+                .barriers
+                .iter()
+                .position(|b| b.waiting.get(w).is_some_and(|lanes| lanes & bit != 0))
+                .unwrap_or(0);
             LaneState::Barrier { id: id as u8 }
         }
     }
@@ -440,6 +440,10 @@ impl Cta {
         let m = &mut self.meeting[cta];
         m.in_use |= 1 << id;
         let b = &mut m.barriers[id as usize];
+        if b.arrived.is_empty() {
+            b.waiting.resize(self.cta_warps as usize, 0);
+            b.arrived.resize(self.cta_warps as usize, 0);
+        }
         let new = lanes & !b.arrived[in_cta];
         b.arrived[in_cta] |= lanes;
         b.arrivals += new.count_ones();

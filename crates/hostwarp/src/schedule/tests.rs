@@ -1,0 +1,108 @@
+use super::*;
+use crate::{Device, Engine};
+use hostwarp_interp::Program;
+use hostwarp_plan::Assume;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Barrier;
+
+/// For CTAs of 64 threads. It looks as if lanes came apart at the end of the data only, in the last CTA; they do in every one.
+const APART: &str = "
+.version 8.3 .target sm_90 .address_size 64
+.visible .entry apart(.param .u64 out, .param .u32 n) {
+    .reg .pred %p;
+    .reg .b32 %i, %c, %t, %n, %v;
+    .reg .b64 %a;
+    mov.u32 %t, %tid.x;
+    mov.u32 %c, %ctaid.x;
+    mad.lo.u32 %i, %c, 64, %t;
+    ld.param.u32 %n, [n];
+    shr.u32 %c, %c, 30;
+    add.u32 %c, %c, %t;
+    setp.ge.u32 %p, %c, %n;
+    @%p bra END;
+    ld.param.u64 %a, [out];
+    mad.wide.u32 %a, %i, 4, %a;
+    ld.global.u32 %v, [%a];
+    mad.lo.u32 %v, %v, 3, %i;
+    st.global.u32 [%a], %v;
+END:
+    ret;
+}";
+
+#[test]
+fn a_kernel_whose_lanes_keep_coming_apart_is_compiled_again() {
+    const CTAS: u32 = 200;
+    const THREADS: u32 = 64;
+    const N: u32 = 40;
+    let device = Device::builder().memory(1 << 26).threads(1).build().expect("a device");
+    if let Err(why) = device.llvm() {
+        let required = std::env::var_os("HOSTWARP_REQUIRE_LLVM").is_some_and(|v| v != "0");
+        assert!(!required, "{why}");
+        return eprintln!("left out: {why}");
+    }
+    let launch = |paths: Option<Paths>| {
+        let data: Vec<u32> = (0..CTAS * THREADS).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
+        let buffer = device.buffer_from(&data).expect("a buffer");
+        let kernel = device.load("apart.ptx", APART).and_then(|m| m.kernel("apart")).expect("a kernel");
+        let builder = kernel.launch().grid([CTAS, 1, 1]).block([THREADS, 1, 1]);
+        let builder = builder.engine(Engine::Jit).arg(&buffer).arg(N);
+        let builder = if let Some(paths) = paths { builder.paths(paths) } else { builder };
+        builder.run().unwrap_or_else(|e| panic!("{e}"));
+        let expected: Vec<u32> = (0..)
+            .zip(&data)
+            .map(|(i, v)| if i % THREADS < N { v.wrapping_mul(3).wrapping_add(i) } else { *v })
+            .collect();
+        assert!(buffer.to_vec().expect("a copy") == expected, "wrong with {paths:?}");
+        let made = kernel.cache().lock();
+        let compiled = made.jit.values().next().expect("what was run").as_ref().expect("compiled").clone();
+        assert_eq!((made.jit.len(), compiled.kernel.paths()), (1, Paths::Together));
+        compiled
+    };
+
+    let compiled = launch(None);
+    let full = compiled.full.get().expect("a second edition").as_ref().expect("compiled");
+    assert_eq!((full.paths(), full.handed_over()), (Paths::All, 0));
+    let handed_over = compiled.kernel.handed_over();
+    assert!((Jit::ENOUGH..CTAS / 2).contains(&handed_over), "{handed_over} of {CTAS} CTAs");
+
+    // Who asks for one edition gets that.
+    let compiled = launch(Some(Paths::Together));
+    assert_eq!((compiled.full.get().is_none(), compiled.kernel.handed_over()), (true, CTAS));
+}
+
+/// On one thread CTAs wait for ever, on the other there is a panic.
+struct Panics {
+    both: Barrier,
+}
+
+impl RunCtas for Panics {
+    fn room(&self, launch: &Launch<'_>) -> Cta {
+        Cta::new(launch)
+    }
+
+    fn start(&self, launch: &Launch<'_>, cta: &mut Cta, first: u64, _: u64, _: u64) -> (u64, Outcome) {
+        cta.reset(launch, launch.cta_index(first));
+        // CTAs are handed out by 64.
+        if matches!(first, 0 | 64) {
+            self.both.wait();
+        }
+        assert!(first != 64, "on purpose");
+        (0, Outcome::Yield)
+    }
+
+    fn go_on(&self, _: &Launch<'_>, _: &mut Cta, _: u64) -> Outcome {
+        Outcome::Yield
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_thread_that_panicked() {
+    let device = Device::builder().memory(1 << 26).threads(2).build().expect("a device");
+    let kernel = device.load("apart.ptx", APART).and_then(|m| m.kernel("apart")).expect("a kernel");
+    let func = crate::module::primitive(kernel.compiled()).expect("a function");
+    let program = Program::new(func, Assume::for_block([64, 1, 1], 32));
+    let launch = Launch::new(&program, device.memory(), [1 << 16, 1, 1], [64, 1, 1]);
+    let run = Panics { both: Barrier::new(2) };
+    let panics = catch_unwind(AssertUnwindSafe(|| run_grid(&launch, &run, (device.kept_threads(), 2), None)));
+    assert_eq!(panics.expect_err("a panic").downcast_ref::<&str>(), Some(&"on purpose"));
+}
