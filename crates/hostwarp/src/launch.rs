@@ -5,7 +5,7 @@ use crate::module::Compiled;
 use crate::schedule::{Full, Interp, Jit, Progress, run_grid};
 use crate::{Buffer, Device, Error, Kernel, Pod};
 use hostwarp_interp::{Launch, Limits, Program};
-use hostwarp_ir::Op;
+use hostwarp_ir::{Op, Term};
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_jit::llvm::{Object, Tier};
 use hostwarp_jit::{KernelText, Paths};
@@ -409,14 +409,14 @@ impl<'a> LaunchBuilder<'a> {
     /// Lanes in one vector: as many as the registers hold of what is alive at once. Narrower than a warp only where nobody can tell.
     fn choose_width(&self, block: [u32; 3]) -> Result<u32, Error> {
         match self.width {
-            Some(w @ (8 | 16 | 32 | 64 | 128)) => {
+            Some(w @ (8 | 16 | 32 | 64 | 128 | 256)) => {
                 // Groups of several warps must be whole.
                 let warps = block.iter().product::<u32>().div_ceil(32);
-                return Ok(if w > 32 { w.min(32 << warps.trailing_zeros().min(2)) } else { w });
+                return Ok(if w > 32 { w.min(32 << warps.trailing_zeros().min(3)) } else { w });
             }
             Some(w) => {
                 return Err(Error::launch(format!(
-                    "a width of {w} lanes is not possible: 8, 16, 32, 64 or 128"
+                    "a width of {w} lanes is not possible: 8, 16, 32, 64, 128 or 256"
                 )));
             }
             None => {}
@@ -442,6 +442,17 @@ impl<'a> LaunchBuilder<'a> {
         let (registers, bits) = target.map_or((32, 512), |t| (t.vector_registers(), t.vector_bits));
         // What is alive should stay in registers: at 128 lanes, 32 of 512 bits hold three words of each and what is needed in between.
         let in_registers = |w: u32| plan.pressure <= registers * 7 / 8 * bits / (32 * w);
+        // A CTA in one piece has nobody to wait for at its barriers, and where there is little to do it is done once, not twice.
+        let waits = func.blocks.iter().any(|b| matches!(b.term, Term::Barrier { .. }));
+        let in_one_piece = plain
+            && threads == 256
+            && even(256)
+            && (waits || plan.loops.is_empty())
+            && plan.pressure <= registers / 8 * bits / 512
+            && Paths::likely(func, plan, threads) == Paths::Together;
+        if in_one_piece {
+            return Ok(256);
+        }
         let most = if apart {
             32
         } else if plain {

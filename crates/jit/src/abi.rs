@@ -7,18 +7,12 @@ use std::ffi::c_void;
 
 use hostwarp_memory::RawView;
 
+use crate::lanes::Lanes;
+
 /// A kernel: context, frame of the CTA, first lane of the group, block to start at, whether all lanes of the group start there (if not,
 /// [`Ctx::active`] says which). Goes on with other groups, from barrier to barrier and from CTA to CTA, if the context says so.
 pub(crate) type Entry =
     unsafe extern "sysv64" fn(ctx: *mut Ctx, frame: *mut u8, lane0: u32, block: u32, whole: u32) -> u32;
-
-/// The most lanes in a group.
-pub(crate) const MOST_LANES: usize = 128;
-
-/// Lanes of a group as compiled code hands them over.
-pub(crate) fn lanes(low: u64, high: u64) -> u128 {
-    u128::from(high) << 64 | u128::from(low)
-}
 
 /// All lanes have exited.
 pub(crate) const DONE: u32 = 0;
@@ -55,7 +49,7 @@ pub(crate) const EXITED: u32 = u32::MAX;
 /// In place of a block to start at: lanes are at several, as [`Ctx::masks`] says.
 pub(crate) const APART: u32 = u32::MAX;
 
-/// What compiled code asks of the engine. `low` and `high` are the [`lanes`] concerned, perhaps none; `ctx` is always the context the kernel was called with; none of them may unwind.
+/// What compiled code asks of the engine. `lanes` are those concerned, perhaps none; `ctx` is always the context the kernel was called with; none of them may unwind.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Callbacks {
@@ -65,8 +59,7 @@ pub(crate) struct Callbacks {
         ctx: *mut Ctx,
         site: u32,
         lane0: u32,
-        low: u64,
-        high: u64,
+        lanes: *const Lanes,
         addresses: *const u64,
         data: *mut u8,
         compare: *const u8,
@@ -76,8 +69,7 @@ pub(crate) struct Callbacks {
         ctx: *mut Ctx,
         site: u32,
         lane0: u32,
-        low: u64,
-        high: u64,
+        lanes: *const Lanes,
         address: u64,
         stride: i64,
         data: *mut u8,
@@ -88,18 +80,17 @@ pub(crate) struct Callbacks {
         ctx: *mut Ctx,
         block: u32,
         lane0: u32,
-        low: u64,
-        high: u64,
+        lanes: *const Lanes,
         id: u32,
         count: u32,
     ),
     /// Lanes wait at the warp synchronisation that ends `block` for those in `named`.
     pub(crate) warp_sync:
-        unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, low: u64, high: u64, named: u32),
+        unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes, named: u32),
     /// Lanes stop at the start of `block` for lack of budget.
-    pub(crate) park: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, low: u64, high: u64),
+    pub(crate) park: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes),
     /// Lanes reach the trap that ends `block`.
-    pub(crate) trap: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, low: u64, high: u64),
+    pub(crate) trap: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes),
     /// The next CTA begins, with clean memory.
     pub(crate) next_cta: unsafe extern "sysv64" fn(ctx: *mut Ctx),
     /// The value of an impure special: 0 the cycle counter, 1 nanoseconds.
@@ -136,7 +127,7 @@ pub(crate) struct Ctx {
     /// Instructions that may still be run; counted at back-edges, and when all groups have come to a barrier or exited.
     pub(crate) fuel: i64,
     /// The lanes that start, of a group of which not all do: the group to run, or if [many](Ctx::many) are to be run the last of a CTA.
-    pub(crate) active: [u64; 2],
+    pub(crate) active: Lanes,
     /// Whether to go on with the next group, round and CTA. What follows is for that case.
     pub(crate) many: u32,
     /// Threads of a CTA.
@@ -151,8 +142,11 @@ pub(crate) struct Ctx {
     pub(crate) round_from: u32,
     /// The block with the barrier that lanes [wait at](AT_BARRIER); or [`EXITED`].
     pub(crate) from: u32,
-    /// For each block, the lanes of the group (two words) that go on there, when they do [apart](APART).
-    pub(crate) masks: *const u64,
+    /// For each block, the lanes of the group that go on there, when they do [apart](APART).
+    pub(crate) masks: *const Lanes,
+    /// Compiled code writes where it remembers parts of allocations here, for no other reason than that LLVM takes what somebody else could see
+    /// for memory and leaves it there.
+    pub(crate) windows: *const u64,
     pub(crate) callbacks: Callbacks,
     /// The engine's own state, for the callbacks.
     pub(crate) engine: *const c_void,

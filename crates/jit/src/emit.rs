@@ -45,6 +45,7 @@ use hostwarp_ir::{Block, Elem, Function, Inst, Op, Term, Type, Value};
 use hostwarp_plan::{Plan, Shape as Spread};
 
 use crate::abi::Ctx;
+use crate::lanes;
 use crate::target::Target;
 use ops::Cpu;
 pub use paths::Paths;
@@ -56,6 +57,8 @@ pub(crate) struct Emitted {
     pub(crate) text: String,
     /// Memory ops that the code may ask the engine to do, by the number it uses for them: block and index of the instruction.
     pub(crate) sites: Vec<(Block, usize)>,
+    /// By block, whether the code can go on at its start.
+    pub(crate) stops: Vec<bool>,
 }
 
 /// Why a kernel is left to the interpreter.
@@ -118,6 +121,8 @@ struct Emitter<'a> {
     mask: Option<Reg>,
     /// Where to go when a check fails: the block is run again, with care. None once it has changed something.
     careful: Option<String>,
+    /// How many [windows](Emitter::fresh_window) there are.
+    windows: u32,
     /// Accesses of the block being written that are checked together.
     joint_checks: Vec<check::JointCheck>,
     /// The comparison that ends the block being written, if [only that](Emitter::find_lazy_compare) needs it.
@@ -126,13 +131,15 @@ struct Emitter<'a> {
     /// Functions called by the kernel: name and text.
     helpers: BTreeMap<String, String>,
     has_warp_sync: bool,
+    /// [Where](Emitter::find_stops) the code can go on.
+    stops: Vec<bool>,
 }
 
 impl<'a> Emitter<'a> {
     fn new(func: &'a Function, plan: &'a Plan, cpu: Cpu, paths: Paths) -> Result<Emitter<'a>, Unsupported> {
         let w = plan.assume.group;
         let refuse = |why: &str| Err(Unsupported(why.to_owned()));
-        if ![8, 16, 32, 64, 128].contains(&w) {
+        if !w.is_power_of_two() || !(8..=lanes::MOST).contains(&w) {
             return refuse("groups of this many lanes");
         }
         let in_loop =
@@ -210,12 +217,15 @@ impl<'a> Emitter<'a> {
             block: Block::ENTRY,
             mask: None,
             careful: None,
+            windows: 0,
             joint_checks: vec![],
             lazy_compare: None,
             sites: vec![],
             helpers: BTreeMap::new(),
             has_warp_sync,
+            stops: vec![],
         };
+        emitter.stops = emitter.find_stops();
         emitter.find_outliving(&range);
         if paths == Paths::Together {
             emitter.early = emitter.find_early();
@@ -255,6 +265,9 @@ impl<'a> Emitter<'a> {
             text,
             "define i32 @kernel(ptr noalias %ctx, ptr noalias %frame, i32 %lane0.first, i32 %resume.first, i32 %whole.first) nounwind {{
 entry:
+  %windows = alloca [{} x i64], align 8
+  %windows.seen = getelementptr i8, ptr %ctx, i64 {}
+  store ptr %windows, ptr %windows.seen, align 8
 {}  br label %group
 group:
   %lane0 = load i32, ptr %lane0.slot, align 8
@@ -263,13 +276,17 @@ group:
   %whole = icmp ne i32 %whole.word, 0
 {}{}}}
 ",
-            self.entry, self.group_entry, self.t.body
+            2 * self.windows,
+            offset_of!(Ctx, windows),
+            self.entry,
+            self.group_entry,
+            self.t.body
         );
         for declaration in &self.t.declarations {
             let _ = writeln!(text, "{declaration}");
         }
         text.push_str("!0 = !{!\"branch_weights\", i32 2000, i32 1}\n!1 = !{}\n");
-        Emitted { text, sites: self.sites }
+        Emitted { text, sites: self.sites, stops: self.stops }
     }
 
     fn spread(&self, v: Value) -> Spread {
@@ -309,43 +326,35 @@ group:
         let w = self.w;
         match w {
             64 => bits.to_owned(),
-            128 => self.t.inst(format_args!("trunc i128 {bits} to i64")),
+            65.. => self.t.inst(format_args!("trunc i{w} {bits} to i64")),
             _ => self.t.inst(format_args!("zext i{w} {bits} to i64")),
         }
     }
 
-    /// Lanes as callbacks take them: two words.
-    fn words(&mut self, bits: &str) -> String {
-        let low = self.wide_bits(bits);
-        if self.w <= 64 {
-            return format!("i64 {low}, i64 0");
-        }
-        let high = self.t.inst(format_args!("lshr i128 {bits}, 64"));
-        let high = self.t.inst(format_args!("trunc i128 {high} to i64"));
-        format!("i64 {low}, i64 {high}")
+    /// Lanes as callbacks take them: a place that holds them.
+    fn handed(&mut self, bits: &str) -> String {
+        let w = self.w;
+        // Those that a group does not have are never set.
+        self.t.line(format_args!("store i{w} {bits}, ptr %lanes.out, align 8"));
+        "ptr %lanes.out".into()
     }
 
     /// The lanes that take part, as callbacks take them.
-    fn words_of(&mut self, mask: Option<&str>) -> String {
-        match mask {
-            None => {
-                let (low, high) = (u64::MAX >> (64 - self.w.min(64)), if self.w > 64 { u64::MAX } else { 0 });
-                format!("i64 {}, i64 {}", low as i64, high as i64)
-            }
-            Some(mask) => {
-                let bits = self.bits(mask);
-                self.words(&bits)
-            }
-        }
+    fn handed_of(&mut self, mask: Option<&str>) -> String {
+        let bits = match mask {
+            None => "-1".to_owned(),
+            Some(mask) => self.bits(mask),
+        };
+        self.handed(&bits)
     }
 
     /// The lanes running this block, as callbacks take them.
     fn running(&mut self) -> String {
         let mask = self.mask.clone();
-        self.words_of(mask.as_deref())
+        self.handed_of(mask.as_deref())
     }
 
-    /// Lanes from two words in memory, as many bits as the group has lanes.
+    /// Lanes from memory, as many bits as the group has lanes.
     fn load_lanes_at(&mut self, at: &str) -> Reg {
         let w = self.w;
         if w >= 64 {
@@ -871,7 +880,7 @@ fn is_seen(op: &Op) -> bool {
 fn lane_number(w: u32) -> String {
     match w {
         64 => "add i64 %lane.w, 0".into(),
-        128 => "trunc i128 %lane.w to i64".into(),
+        65.. => format!("trunc i{w} %lane.w to i64"),
         _ => format!("zext i{w} %lane.w to i64"),
     }
 }

@@ -13,9 +13,10 @@ use hostwarp_plan::{Assume, Shape};
 
 use crate::abi::{self, Callbacks, Ctx, Entry};
 use crate::emit::{self, Paths, Unsupported};
+use crate::lanes::{self, Lanes};
 use crate::llvm::{CompileError, Llvm, Object, Tier};
 use crate::object::{LoadError, Loaded};
-use crate::slow::{self, Lanes};
+use crate::slow::{self, Request};
 use crate::target::Target;
 
 /// Why there is no compiled kernel. The interpreter runs it instead.
@@ -55,6 +56,7 @@ pub struct KernelText {
     paths: Paths,
     text: String,
     sites: Vec<(Block, usize)>,
+    stops: Vec<bool>,
 }
 
 impl fmt::Debug for KernelText {
@@ -73,6 +75,7 @@ impl KernelText {
             paths,
             text: emitted.text,
             sites: emitted.sites,
+            stops: emitted.stops,
         })
     }
 
@@ -107,7 +110,7 @@ impl KernelText {
         };
         // SAFETY: every text we write defines it with this signature, and an object is one of such a text.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(find("kernel")?) };
-        let KernelText { program, text, sites, paths, .. } = self;
+        let KernelText { program, text, sites, stops, paths, .. } = self;
         let plain = |term: &Term| match term {
             Term::Barrier { kind, .. } => *kind == BarrierKind::Sync,
             _ => true,
@@ -117,6 +120,7 @@ impl KernelText {
             program,
             text,
             sites,
+            stops,
             object,
             entry,
             paths,
@@ -139,6 +143,7 @@ pub struct JitKernel {
     program: Arc<Program>,
     text: String,
     sites: Vec<(Block, usize)>,
+    stops: Vec<bool>,
     object: Object,
     entry: Entry,
     paths: Paths,
@@ -167,7 +172,7 @@ struct Engine<'a> {
     launch: &'a Launch<'a>,
     cta: *mut Cta,
     /// Lanes of the group that have stopped somewhere.
-    parked: Cell<u128>,
+    parked: Cell<Lanes>,
     fault: Cell<Option<Box<KernelFault>>>,
 }
 
@@ -214,6 +219,7 @@ impl JitKernel {
         let is = Assume::for_block(launch.block, assume.group);
         std::ptr::eq(Arc::as_ptr(&self.program), launch.program)
             && (!assume.contiguous_x || is.contiguous_x && is.rows == assume.rows)
+            && (assume.cta.is_none() || is.cta == assume.cta)
             && launch.param.len() >= self.program.func().info.param_bytes as usize
     }
 
@@ -289,7 +295,8 @@ impl JitKernel {
         with: impl FnOnce(&mut Run<'_>) -> T,
     ) -> T {
         let tids = self.tids(launch);
-        let engine = Engine { kernel: self, launch, cta, parked: Cell::new(0), fault: Cell::new(None) };
+        let engine =
+            Engine { kernel: self, launch, cta, parked: Cell::new(Lanes::NONE), fault: Cell::new(None) };
         let mut ctx = context(launch, engine.cta, &tids);
         ctx.engine = (&raw const engine).cast();
         let mut run = Run {
@@ -351,9 +358,9 @@ struct Run<'a> {
     left: i64,
     /// Lanes of each group that ran out of budget, perhaps at several blocks. They go on as they were: values that are the same
     /// in all lanes stay so only if none goes on without the others.
-    apart: Vec<u128>,
+    apart: Vec<Lanes>,
     /// For each block the lanes there, of the group about to go on.
-    masks: Vec<u128>,
+    masks: Vec<Lanes>,
 }
 
 impl Run<'_> {
@@ -371,14 +378,13 @@ impl Run<'_> {
     }
 
     /// Lanes of a group as bits.
-    fn all_lanes(&self) -> u128 {
-        u128::MAX >> (128 - self.width)
+    fn all_lanes(&self) -> Lanes {
+        Lanes::first(self.width)
     }
 
     /// Lanes of a group that are threads of the CTA.
-    fn threads_of(&self, lane0: u32) -> u128 {
-        let there = self.engine.launch.threads().saturating_sub(lane0).min(self.width);
-        if there == 0 { 0 } else { u128::MAX >> (128 - there) }
+    fn threads_of(&self, lane0: u32) -> Lanes {
+        Lanes::first(self.engine.launch.threads().saturating_sub(lane0).min(self.width))
     }
 
     /// Leaves the CTA to the interpreter.
@@ -389,13 +395,13 @@ impl Run<'_> {
 
     fn run_to_the_end(&mut self) -> Outcome {
         let launch = self.engine.launch;
-        self.apart.resize((launch.lanes() / self.width) as usize, 0);
-        self.masks.resize(launch.program.func().blocks.len(), 0);
+        self.apart.resize((launch.lanes() / self.width) as usize, Lanes::NONE);
+        self.masks.resize(launch.program.func().blocks.len(), Lanes::NONE);
         loop {
             let mut ran = false;
             for lane0 in (0..launch.lanes()).step_by(self.width as usize) {
                 // Once the budget is used up only those go on that cannot be left as they are.
-                if self.left <= 0 && self.apart[(lane0 / self.width) as usize] == 0 {
+                if self.left <= 0 && self.apart[(lane0 / self.width) as usize].is_empty() {
                     continue;
                 }
                 match self.group(lane0) {
@@ -410,7 +416,7 @@ impl Run<'_> {
                 return Outcome::Done;
             }
             if self.left <= 0 {
-                if self.apart.iter().all(|lanes| *lanes == 0) {
+                if self.apart.iter().all(Lanes::is_empty) {
                     return Outcome::Yield;
                 }
             } else if !ran {
@@ -427,8 +433,8 @@ impl Run<'_> {
         let given = self.left;
         (self.ctx.many, self.ctx.ctas, self.ctx.fuel) = (1, ctas, given);
         let last = (launch.threads() - 1) / self.width * self.width;
-        self.set_active(self.threads_of(last));
-        self.engine.parked.set(0);
+        self.ctx.active = self.threads_of(last);
+        self.engine.parked.set(Lanes::NONE);
         let frame = self.cta().frame.as_mut_ptr();
         let whole = u32::from(launch.threads() >= self.width);
         // SAFETY: as for a single group, below. The CTAs are all there, and all their groups of lanes.
@@ -457,7 +463,7 @@ impl Run<'_> {
                 Ordering::Equal => {}
                 Ordering::Greater => {
                     let cta = self.cta();
-                    each_warp(lane0, lanes, |warp, lanes| cta.set_pc(warp, lanes, round));
+                    lanes.each_warp(lane0, |warp, lanes| cta.set_pc(warp, lanes, round));
                     if brief {
                         self.fill_in(lane0, round);
                     }
@@ -468,21 +474,17 @@ impl Run<'_> {
             let stop = |kind| Step::Fault(Box::new(self.cta().stopped(launch, kind)));
             return (done, over.map_or(Step::Ran, stop));
         }
-        self.apart.resize((launch.lanes() / self.width) as usize, 0);
+        self.apart.resize((launch.lanes() / self.width) as usize, Lanes::NONE);
         // What it spent is counted already.
         let step = self.after(at, self.threads_of(at), status, 0);
         (done, step)
     }
 
-    fn set_active(&mut self, lanes: u128) {
-        self.ctx.active = [lanes as u64, (lanes >> 64) as u64];
-    }
-
     /// Lanes of a group have come to barrier 0 at the end of `from`, or have exited.
-    fn ended(&self, lane0: u32, lanes: u128, from: u32) {
+    fn ended(&self, lane0: u32, lanes: Lanes, from: u32) {
         if from == abi::EXITED {
             let cta = self.cta();
-            each_warp(lane0, lanes, |warp, lanes| cta.exit(warp, lanes));
+            lanes.each_warp(lane0, |warp, lanes| cta.exit(warp, lanes));
         } else {
             self.arrive(lane0, lanes, Block(from));
         }
@@ -531,11 +533,11 @@ impl Run<'_> {
     }
 
     /// Lanes of a whole group wait at barrier 0, at the end of `from`, for all threads.
-    fn arrive(&self, lane0: u32, lanes: u128, from: Block) {
+    fn arrive(&self, lane0: u32, lanes: Lanes, from: Block) {
         let cta = self.cta();
         if let Term::Barrier { kind, next, .. } = &self.engine.launch.program.func().block(from).term {
             self.fill_in(lane0, next.block);
-            each_warp(lane0, lanes, |warp, lanes| {
+            lanes.each_warp(lane0, |warp, lanes| {
                 // Barrier 0 always exists.
                 let _ = cta.arrive(warp, lanes, *kind, 0, None, from, next.block);
             });
@@ -545,25 +547,23 @@ impl Run<'_> {
     /// Runs the lanes of a group that can go on, once.
     fn group(&mut self, lane0: u32) -> Step {
         let cta = self.cta();
-        let mut ready = 0;
+        let mut ready = Lanes::NONE;
         let warps = (lane0 / WARP) as usize..(lane0 + self.width).div_ceil(WARP) as usize;
         for (n, warp) in cta.warps()[warps].iter().enumerate() {
-            ready |= u128::from(warp.ready) << (WARP as usize * n);
+            ready.add_warp(lane0, n, warp.ready);
         }
-        ready = ready >> (lane0 % WARP) & self.all_lanes();
-        if ready == 0 {
+        ready = ready & self.all_lanes();
+        if ready.is_empty() {
             return Step::Idle;
         }
-        let mut pcs = [0; abi::MOST_LANES];
+        let mut pcs = [0; lanes::MOST as usize];
         let here = &cta.pc[lane0 as usize..(lane0 + self.width) as usize];
         pcs[..here.len()].copy_from_slice(here);
         let pc = |lane: u32| pcs[lane as usize];
-        let width = self.width;
-        let lanes = || (0..width).filter(|lane| ready >> lane & 1 != 0);
-        let block = pc(ready.trailing_zeros());
-        let together = lanes().all(|lane| pc(lane) == block);
+        let block = pc(ready.lowest());
+        let together = ready.iter().all(|lane| pc(lane) == block);
         let came_apart = std::mem::take(&mut self.apart[(lane0 / self.width) as usize]) == ready;
-        let stops_there = self.engine.launch.program.plan().suspends[block as usize];
+        let stops_there = self.engine.kernel.stops[block as usize];
         if !(together && stops_there || came_apart) {
             return Step::Split;
         }
@@ -573,9 +573,9 @@ impl Run<'_> {
         } else if together && stops_there && whole && self.is_spread_out(lane0, Block(block)) {
             block | abi::BRIEF
         } else {
-            self.masks.fill(0);
-            for lane in lanes() {
-                self.masks[pc(lane) as usize] |= 1 << lane;
+            self.masks.fill(Lanes::NONE);
+            for lane in ready.iter() {
+                self.masks[pc(lane) as usize].insert(lane);
             }
             abi::APART
         };
@@ -584,9 +584,9 @@ impl Run<'_> {
         }
         let given = self.slice();
         self.ctx.fuel = given;
-        self.ctx.masks = self.masks.as_ptr().cast();
-        self.engine.parked.set(0);
-        self.set_active(ready);
+        self.ctx.masks = self.masks.as_ptr();
+        self.engine.parked.set(Lanes::NONE);
+        self.ctx.active = ready;
         let whole = u32::from(whole);
         let frame = self.cta().frame.as_mut_ptr();
         // SAFETY: the code was made for this program by `emit`, which checks every address it does not take from the context;
@@ -597,7 +597,7 @@ impl Run<'_> {
     }
 
     /// What follows from the status that a group came back with.
-    fn after(&mut self, lane0: u32, active: u128, status: u32, spent: i64) -> Step {
+    fn after(&mut self, lane0: u32, active: Lanes, status: u32, spent: i64) -> Step {
         let launch = self.engine.launch;
         let cta = self.cta();
         let fault = self.engine.fault.take();
@@ -618,10 +618,10 @@ impl Run<'_> {
             let at = Block(self.ctx.from);
             self.fill_in(lane0, at);
             self.engine.parked.set(active);
-            each_warp(lane0, active, |warp, lanes| cta.set_pc(warp, lanes, at));
+            active.each_warp(lane0, |warp, lanes| cta.set_pc(warp, lanes, at));
         }
         let exited = active & !self.engine.parked.get();
-        each_warp(lane0, exited, |warp, lanes| cta.exit(warp, lanes));
+        exited.each_warp(lane0, |warp, lanes| cta.exit(warp, lanes));
         if status == abi::BUDGET {
             self.apart[(lane0 / self.width) as usize] = self.engine.parked.get();
         }
@@ -632,17 +632,6 @@ impl Run<'_> {
             Ok(()) => Step::Ran,
             Err(kind) => Step::Fault(Box::new(self.cta().stopped(launch, kind))),
         }
-    }
-}
-
-/// Calls `f` with each warp that has lanes among these of a group, and which of its lanes they are.
-fn each_warp(lane0: u32, lanes: u128, mut f: impl FnMut(usize, u32)) {
-    let (mut warp, mut left) = ((lane0 / WARP) as usize, lanes << (lane0 % WARP));
-    while left != 0 {
-        if left as u32 != 0 {
-            f(warp, left as u32);
-        }
-        (warp, left) = (warp + 1, left >> WARP);
     }
 }
 
@@ -674,7 +663,7 @@ fn context(launch: &Launch<'_>, cta: *mut Cta, tids: &Tids) -> Ctx {
         grid_id: launch.grid_id,
         globals_base: launch.globals_base,
         fuel: 0,
-        active: [0; 2],
+        active: Lanes::NONE,
         many: 0,
         threads: launch.threads(),
         ctas: 1,
@@ -683,6 +672,7 @@ fn context(launch: &Launch<'_>, cta: *mut Cta, tids: &Tids) -> Ctx {
         round_from: abi::EXITED,
         from: abi::EXITED,
         masks: std::ptr::null(),
+        windows: std::ptr::null(),
         callbacks: Callbacks { memory, memory_even, barrier, warp_sync, park, trap, next_cta, clock },
         engine: std::ptr::null(),
     }
@@ -708,8 +698,7 @@ unsafe extern "sysv64" fn memory(
     ctx: *mut Ctx,
     site: u32,
     lane0: u32,
-    low: u64,
-    high: u64,
+    lanes: *const Lanes,
     addresses: *const u64,
     data: *mut u8,
     compare: *const u8,
@@ -719,9 +708,10 @@ unsafe extern "sysv64" fn memory(
     let func = engine.launch.program.func();
     let inst = engine.kernel.sites.get(site as usize).and_then(|(b, i)| func.block(*b).insts.get(*i));
     let Some(inst) = inst else { return 1 };
-    let lanes = Lanes { first: lane0, mask: abi::lanes(low, high), addresses, data, compare };
+    // SAFETY: compiled code hands over a place that holds them.
+    let request = Request { first: lane0, lanes: unsafe { *lanes }, addresses, data, compare };
     // SAFETY: the code has put the addresses and data of the instruction's type of all lanes of the group there.
-    match unsafe { slow::memory_op(engine.launch, cta, inst, &lanes) } {
+    match unsafe { slow::memory_op(engine.launch, cta, inst, &request) } {
         Ok(()) => 0,
         Err(fault) => {
             engine.fault.set(Some(fault));
@@ -735,8 +725,7 @@ unsafe extern "sysv64" fn memory_even(
     ctx: *mut Ctx,
     site: u32,
     lane0: u32,
-    low: u64,
-    high: u64,
+    lanes: *const Lanes,
     address: u64,
     stride: i64,
     data: *mut u8,
@@ -750,57 +739,53 @@ unsafe extern "sysv64" fn memory_even(
         let Some(inst) = inst else { return 1 };
         func.ty(inst.args[0]).elem.mask()
     };
-    let mut addresses = [0; abi::MOST_LANES];
+    let mut addresses = [0; lanes::MOST as usize];
     for (lane, place) in (0i64..).zip(&mut addresses) {
         *place = address.wrapping_add_signed(stride.wrapping_mul(lane)) & bits;
     }
     // SAFETY: as compiled code calls it, with as many addresses as a group can have lanes.
-    unsafe { memory(ctx, site, lane0, low, high, addresses.as_ptr(), data, compare) }
+    unsafe { memory(ctx, site, lane0, lanes, addresses.as_ptr(), data, compare) }
 }
 
 unsafe extern "sysv64" fn barrier(
     ctx: *mut Ctx,
     block: u32,
     lane0: u32,
-    low: u64,
-    high: u64,
+    lanes: *const Lanes,
     id: u32,
     count: u32,
 ) {
-    let mask = abi::lanes(low, high);
-    // SAFETY: called by compiled code only.
-    let (engine, cta) = unsafe { engine(ctx) };
+    // SAFETY: called by compiled code only, with a place that holds the lanes.
+    let ((engine, cta), mask) = unsafe { (engine(ctx), *lanes) };
     let data = engine.launch.program.func().block(Block(block));
     let Term::Barrier { kind, next, .. } = &data.term else { return };
     if *kind == BarrierKind::Sync {
         engine.parked.set(engine.parked.get() | mask);
     }
     let count = (count != u32::MAX).then_some(count);
-    each_warp(lane0, mask, |warp, lanes| {
+    mask.each_warp(lane0, |warp, lanes| {
         if let Err(kind) = cta.arrive(warp, lanes, *kind, id, count, Block(block), next.block) {
-            let thread = lane0 + mask.trailing_zeros();
+            let thread = lane0 + mask.lowest();
             engine.fault.set(Some(Box::new(cta.fault(engine.launch, kind, data.term_line, Some(thread)))));
         }
     });
 }
 
-unsafe extern "sysv64" fn warp_sync(ctx: *mut Ctx, block: u32, lane0: u32, low: u64, high: u64, named: u32) {
-    let mask = abi::lanes(low, high);
-    // SAFETY: called by compiled code only.
-    let (engine, cta) = unsafe { engine(ctx) };
+unsafe extern "sysv64" fn warp_sync(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes, named: u32) {
+    // SAFETY: called by compiled code only, with a place that holds the lanes.
+    let ((engine, cta), mask) = unsafe { (engine(ctx), *lanes) };
     let Term::WarpSync { next, .. } = &engine.launch.program.func().block(Block(block)).term else { return };
     engine.parked.set(engine.parked.get() | mask);
-    each_warp(lane0, mask, |warp, lanes| {
+    mask.each_warp(lane0, |warp, lanes| {
         cta.warp_sync(warp, lanes, named, Block(block), next.block);
     });
 }
 
-unsafe extern "sysv64" fn park(ctx: *mut Ctx, block: u32, lane0: u32, low: u64, high: u64) {
-    let mask = abi::lanes(low, high);
-    // SAFETY: called by compiled code only.
-    let (engine, cta) = unsafe { engine(ctx) };
+unsafe extern "sysv64" fn park(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes) {
+    // SAFETY: called by compiled code only, with a place that holds the lanes.
+    let ((engine, cta), mask) = unsafe { (engine(ctx), *lanes) };
     engine.parked.set(engine.parked.get() | mask);
-    each_warp(lane0, mask, |warp, lanes| cta.set_pc(warp, lanes, Block(block)));
+    mask.each_warp(lane0, |warp, lanes| cta.set_pc(warp, lanes, Block(block)));
 }
 
 unsafe extern "sysv64" fn next_cta(ctx: *mut Ctx) {
@@ -809,10 +794,9 @@ unsafe extern "sysv64" fn next_cta(ctx: *mut Ctx) {
     cta.clear_memory(engine.launch);
 }
 
-unsafe extern "sysv64" fn trap(ctx: *mut Ctx, block: u32, lane0: u32, low: u64, high: u64) {
-    let mask = abi::lanes(low, high);
-    // SAFETY: called by compiled code only.
-    let (engine, cta) = unsafe { engine(ctx) };
+unsafe extern "sysv64" fn trap(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes) {
+    // SAFETY: called by compiled code only, with a place that holds the lanes.
+    let ((engine, cta), mask) = unsafe { (engine(ctx), *lanes) };
     let func = engine.launch.program.func();
     let data = func.block(Block(block));
     let kind = match data.term {
@@ -822,7 +806,7 @@ unsafe extern "sysv64" fn trap(ctx: *mut Ctx, block: u32, lane0: u32, low: u64, 
         }
         _ => KernelFaultKind::Trap,
     };
-    let thread = lane0 + mask.trailing_zeros();
+    let thread = lane0 + mask.lowest();
     engine.fault.set(Some(Box::new(cta.fault(engine.launch, kind, data.term_line, Some(thread)))));
 }
 

@@ -9,6 +9,7 @@
 mod abi;
 mod emit;
 mod engine;
+mod lanes;
 pub mod llvm;
 pub mod object;
 mod slow;

@@ -6,10 +6,12 @@ use hostwarp_interp::{Cta, KernelFault, KernelFaultKind, Launch};
 use hostwarp_ir::{AtomicOp, Inst, Op, Space, Type};
 use hostwarp_memory::{Access, AtomicInt, AtomicOp as MemoryOp, FaultKind, Scalar, Space as MemorySpace};
 
+use crate::lanes::Lanes;
+
 /// The lanes of a group that take part in an op: which, where they are, and their data one after another.
-pub(crate) struct Lanes {
+pub(crate) struct Request {
     pub(crate) first: u32,
-    pub(crate) mask: u128,
+    pub(crate) lanes: Lanes,
     pub(crate) addresses: *const u64,
     pub(crate) data: *mut u8,
     pub(crate) compare: *const u8,
@@ -35,7 +37,7 @@ pub(crate) unsafe fn memory_op(
     launch: &Launch<'_>,
     cta: &mut Cta,
     inst: &Inst,
-    lanes: &Lanes,
+    request: &Request,
 ) -> Result<(), Box<KernelFault>> {
     let func = launch.program.func();
     let (mem, access, value) = match inst.op {
@@ -46,17 +48,14 @@ pub(crate) unsafe fn memory_op(
     };
     let Some(ty) = value.map(|v| func.ty(v)) else { return Ok(()) };
     let space = space_of(mem.space);
-    let mut left = lanes.mask;
-    while left != 0 {
-        let place = left.trailing_zeros() as usize;
-        left &= left - 1;
-        let lane = lanes.first as usize + place;
+    for place in request.lanes.iter().map(|lane| lane as usize) {
+        let lane = request.first as usize + place;
         // SAFETY: by the contract of this function.
         let (address, data, compare) = unsafe {
             (
-                *lanes.addresses.add(place),
-                lanes.data.add(place * ty.bytes()),
-                lanes.compare.add(place * ty.bytes()),
+                *request.addresses.add(place),
+                request.data.add(place * ty.bytes()),
+                request.compare.add(place * ty.bytes()),
             )
         };
         // SAFETY: likewise.

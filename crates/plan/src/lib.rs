@@ -39,13 +39,15 @@ pub struct Assume {
     pub group: u32,
     /// Rows of equal length that a group consists of: several if `ntid.x` is short. Then each row has all of `ntid.x`.
     pub rows: u32,
+    /// The size of the CTA, if a group is all of it.
+    pub cta: Option<[u32; 3]>,
     /// Values that are never needed at the same time may share a slot of the frame. Off for tracing.
     pub share_slots: bool,
 }
 
 impl Default for Assume {
     fn default() -> Self {
-        Assume { contiguous_x: false, group: 32, rows: 1, share_slots: true }
+        Assume { contiguous_x: false, group: 32, rows: 1, cta: None, share_slots: true }
     }
 }
 
@@ -55,12 +57,14 @@ const SHORTEST_ROW: u32 = 8;
 impl Assume {
     /// What holds for CTAs of this size in groups of `group` lanes.
     pub fn for_block(block: [u32; 3], group: u32) -> Assume {
+        let threads = block.iter().try_fold(1, |all: u32, n| all.checked_mul(*n));
+        let cta = (threads == Some(group)).then_some(block);
         let one_dimensional = block[1] == 1 && block[2] == 1;
         let contiguous_x = one_dimensional || group != 0 && block[0].is_multiple_of(group);
         if !contiguous_x && block[0] >= SHORTEST_ROW && block[0].is_power_of_two() && block[0] < group {
-            return Assume { contiguous_x: true, group, rows: group / block[0], ..Assume::default() };
+            return Assume { contiguous_x: true, group, rows: group / block[0], cta, ..Assume::default() };
         }
-        Assume { contiguous_x, group, ..Assume::default() }
+        Assume { contiguous_x, group, cta, ..Assume::default() }
     }
 
     /// Lanes in a row.

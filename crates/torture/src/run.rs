@@ -14,7 +14,7 @@ use std::time::Duration;
 const FUEL: u64 = 300_000_000;
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Lanes in one vector that the jit can be told to use.
-pub const WIDTHS: [u32; 5] = [8, 16, 32, 64, 128];
+pub const WIDTHS: [u32; 6] = [8, 16, 32, 64, 128, 256];
 
 /// A kernel as text with all it takes to run it: what a file of past failures holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -299,7 +299,7 @@ impl Bench {
         let mut r = Random::new(case.seed ^ 0x7a51);
         let jit = |width, threads| Variant { engine: Engine::Jit, width, threads, together: false };
         // Wide vectors take long to compile.
-        let width = Some(WIDTHS[r.weighted(&[3, 3, 2, 1, 1])]);
+        let width = Some(WIDTHS[r.weighted(&[3, 3, 2, 1, 1, 1])]);
         let threads = *r.pick(&[2, 4]);
         let mut all = match (self.all_widths, self.one_width) {
             (true, _) => [None].into_iter().chain(WIDTHS.map(Some)).map(|w| jit(w, 1)).collect(),

@@ -52,7 +52,7 @@ pub struct Run {
     /// What runs it; all give the same bits.
     #[arg(long, default_value = "auto")]
     engine: EngineArg,
-    /// Lanes in one vector of the jit: 8, 16, 32, 64 or 128.
+    /// Lanes in one vector of the jit: 8, 16, 32, 64, 128 or 256.
     #[arg(long, value_name = "LANES")]
     width: Option<u32>,
     /// Make code for an x86 CPU of this step, whatever this one has beyond it.

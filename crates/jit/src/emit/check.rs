@@ -1,5 +1,6 @@
 //! The checks in front of accesses: whether what lanes reach is there, in line and as few as will do.
 
+use std::fmt::Write;
 use std::mem::offset_of;
 
 use hostwarp_ir::{Elem, IntBin, Op, Space, Value};
@@ -22,7 +23,7 @@ pub(super) struct JointCheck {
     align: u32,
     /// Instructions, and where each is from the root.
     members: Vec<(usize, i64)>,
-    /// Where `from` is in its space, for each row that differs, once it has been checked.
+    /// The address of `from`, for each row that differs, once it has been checked.
     begin: Option<Vec<Reg>>,
 }
 
@@ -42,43 +43,160 @@ impl Emitter<'_> {
         (self.field(name, "ptr", base), self.field(&format!("{name}.len"), "i64", len))
     }
 
-    /// Goes to `fast` if `len` bytes at offset `from` of a space are there and `from` is a multiple of `align`, and if `even`; to `slow`
-    /// else.
-    fn check_range(
+    /// Where an address is in the host, if it is there at all.
+    fn place(&mut self, space: Space, address: &str) -> Reg {
+        let (base, _) = self.window(space);
+        let base = match space {
+            Space::Global | Space::Generic => {
+                let back = map::GLOBAL_BASE.wrapping_neg() as i64;
+                self.once("global.zero", |_| format!("getelementptr i8, ptr {base}, i64 {back}"))
+            }
+            _ => base,
+        };
+        self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {address}"))
+    }
+
+    /// Goes to `fast` if at each of some addresses of a space, which must be multiples of `align`, there are `len` bytes, and if `even`; to
+    /// `slow` else.
+    fn check_ranges(
         &mut self,
         space: Space,
-        from: &str,
+        addresses: &[Reg],
         len: u64,
         align: u32,
         even: Option<Reg>,
         (fast, slow): (&str, &str),
     ) {
-        let fine = if matches!(space, Space::Global | Space::Generic) {
-            let (_, size) = self.window(space);
-            let begins = self.t.inst(format_args!("icmp ult i64 {from}, {size}"));
-            let inside = self.t.fresh_label("inside");
-            self.t.branch_likely(&begins, &inside, slow);
-            self.t.label(&inside);
-            let valid = self.valid_after(from);
-            let within = self.t.inst(format_args!("and i64 {from}, 255"));
-            let end = self.t.inst(format_args!("add i64 {within}, {len}"));
-            let there = self.t.inst(format_args!("icmp ule i64 {end}, {valid}"));
-            let aligned = self.is_aligned(from, align);
-            self.and(there, aligned)
-        } else {
-            // How many places there are, counted in units of the alignment. A rotation puts the low bits of an offset that is not
-            // aligned on top, and no offset with those is low enough.
-            let places = self.places(space, len, align);
-            let shift = align.trailing_zeros();
-            let turned = if shift == 0 {
-                from.to_owned()
-            } else {
-                self.t.intrinsic("fshr.i64", I64, &[(I64, from), (I64, from), (I64, &shift.to_string())])
-            };
-            self.t.inst(format_args!("icmp ult i64 {turned}, {places}"))
+        let mut addresses = addresses.to_vec();
+        addresses.sort();
+        addresses.dedup();
+        let window = matches!(space, Space::Global | Space::Generic).then(|| self.fresh_window());
+        let missed = match &window {
+            Some(_) => self.t.fresh_label("missed"),
+            None => slow.to_owned(),
         };
-        let fine = self.and(fine, even);
-        self.t.branch_likely(&fine, fast, slow);
+        if let Some(even) = even {
+            let on = self.t.fresh_label("even");
+            self.t.branch_likely(&even, &on, slow);
+            self.t.label(&on);
+        }
+        for (n, address) in addresses.iter().enumerate() {
+            let fine = match &window {
+                Some((from, places)) => {
+                    let from = self.t.inst(format_args!("load i64, ptr {from}, align 8"));
+                    let places = self.t.inst(format_args!("load i64, ptr {places}, align 8"));
+                    let within = self.t.inst(format_args!("sub i64 {address}, {from}"));
+                    let place = self.in_units(&within, align);
+                    self.t.inst(format_args!("icmp ult i64 {place}, {places}"))
+                }
+                None => self.is_in_space(space, address, len, align),
+            };
+            let next = if n + 1 == addresses.len() { fast.to_owned() } else { self.t.fresh_label("row") };
+            self.t.branch_likely(&fine, &next, &missed);
+            if next != fast {
+                self.t.label(&next);
+            }
+        }
+        if let Some(window) = window {
+            self.t.label(&missed);
+            self.look_up(&window, &addresses, len, align, (fast, slow));
+        }
+    }
+
+    /// An offset counted in units of the alignment. A rotation puts the low bits of one that is not aligned on top, so that it is beyond any
+    /// end.
+    fn in_units(&mut self, offset: &str, align: u32) -> Reg {
+        match align.trailing_zeros() {
+            0 => offset.to_owned(),
+            shift => {
+                self.t.intrinsic("fshr.i64", I64, &[(I64, offset), (I64, offset), (I64, &shift.to_string())])
+            }
+        }
+    }
+
+    /// Whether there are `len` bytes at an offset of a space that is all there from its beginning to its end.
+    fn is_in_space(&mut self, space: Space, offset: &str, len: u64, align: u32) -> Reg {
+        let places = self.places(space, len, align);
+        let place = self.in_units(offset, align);
+        let there = self.t.inst(format_args!("icmp ult i64 {place}, {places}"));
+        let declared = u64::from(self.func.info.shared_bytes);
+        if space != Space::Shared || self.plan.assume.cta.is_none() || declared < len {
+            return there;
+        }
+        // Of what is declared LLVM can tell where the offset is known, as it often is in a group that is all of the CTA.
+        let places = (declared - len) / u64::from(align) + 1;
+        let surely = self.t.inst(format_args!("icmp ult i64 {place}, {places}"));
+        self.t.inst(format_args!("or i1 {surely}, {there}"))
+    }
+
+    /// A new place to remember part of an allocation in: from which address on, and in how many places an access may begin there. Kept as
+    /// long as the call, so what was looked up once is checked in a few instructions from then on. In memory, not in registers, which it
+    /// takes too many of, and so that nothing has to be joined wherever blocks meet.
+    fn fresh_window(&mut self) -> (Reg, Reg) {
+        let n = self.windows;
+        self.windows += 1;
+        let word = |e: &mut Self, name: &str, index: u32| {
+            let reg = e.once(&format!("window.{n}.{name}"), |_| {
+                format!("getelementptr i64, ptr %windows, i64 {index}")
+            });
+            let _ = writeln!(e.entry, "  store i64 0, ptr {reg}, align 8");
+            reg
+        };
+        (word(self, "from", 2 * n), word(self, "places", 2 * n + 1))
+    }
+
+    /// Looks for the allocation that all of some addresses are in, and remembers it.
+    fn look_up(
+        &mut self,
+        (from, places): &(Reg, Reg),
+        addresses: &[Reg],
+        len: u64,
+        align: u32,
+        (fast, slow): (&str, &str),
+    ) {
+        let mut offsets = vec![];
+        for address in addresses {
+            offsets.push(self.offset(Space::Global, I64, address));
+        }
+        let lowest = self.fold("umin.i64", &offsets);
+        let highest = self.fold("umax.i64", &offsets);
+        let (_, size) = self.window(Space::Global);
+        let begins = self.t.inst(format_args!("icmp ult i64 {lowest}, {size}"));
+        let inside = self.t.fresh_label("inside");
+        self.t.branch_likely(&begins, &inside, slow);
+        self.t.label(&inside);
+        let valid = self.valid_after(&lowest);
+        let granule = self.t.inst(format_args!("and i64 {lowest}, -256"));
+        let within = self.t.inst(format_args!("sub i64 {highest}, {granule}"));
+        let end = self.t.inst(format_args!("add i64 {within}, {len}"));
+        let mut fine = self.t.inst(format_args!("icmp ule i64 {end}, {valid}"));
+        if align > 1 {
+            let mut low = offsets[0].clone();
+            for offset in &offsets[1..] {
+                low = self.t.inst(format_args!("or i64 {low}, {offset}"));
+            }
+            let aligned = self.is_aligned(&low, align);
+            fine = self.and(fine, aligned);
+        }
+        let found = self.t.fresh_label("found");
+        self.t.branch_likely(&fine, &found, slow);
+        self.t.label(&found);
+        let begin = self.t.inst(format_args!("add i64 {granule}, {}", map::GLOBAL_BASE));
+        let room = self.t.inst(format_args!("sub i64 {valid}, {len}"));
+        let last = self.t.inst(format_args!("lshr i64 {room}, {}", align.trailing_zeros()));
+        let count = self.t.inst(format_args!("add i64 {last}, 1"));
+        self.t.line(format_args!("store i64 {begin}, ptr {from}, align 8"));
+        self.t.line(format_args!("store i64 {count}, ptr {places}, align 8"));
+        self.t.jump(fast);
+    }
+
+    /// The lowest or highest of some numbers.
+    fn fold(&mut self, intrinsic: &str, numbers: &[Reg]) -> Reg {
+        let mut all = numbers[0].clone();
+        for number in &numbers[1..] {
+            all = self.t.intrinsic(intrinsic, I64, &[(I64, &all), (I64, number)]);
+        }
+        all
     }
 
     /// In how many places, `align` apart, `len` bytes of a windowed space can begin.
@@ -154,36 +272,10 @@ impl Emitter<'_> {
             return places;
         }
         let addresses = self.wide_addresses_of_rows(access.address);
-        let offsets = self.by_place(&addresses, |e, address| e.offset(access.space, I64, address));
-        let (base, _) = self.window(access.space);
-        let places = self.by_place(&offsets, |e, offset| {
-            e.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {offset}"))
-        });
+        let places = self.by_place(&addresses, |e, address| e.place(access.space, address));
         let even = self.even(access.address);
-        self.check_ranges(access.space, &offsets, len, access.size(), even, (fast, slow));
+        self.check_ranges(access.space, &addresses, len, access.size(), even, (fast, slow));
         places
-    }
-
-    /// [`Emitter::check_range`] for every row.
-    fn check_ranges(
-        &mut self,
-        space: Space,
-        offsets: &[Reg],
-        len: u64,
-        align: u32,
-        mut even: Option<Reg>,
-        (fast, slow): (&str, &str),
-    ) {
-        let mut left: Vec<&Reg> = offsets.iter().collect();
-        left.sort();
-        left.dedup();
-        while let Some(offset) = left.pop() {
-            let next = if left.is_empty() { fast.to_owned() } else { self.t.fresh_label("row") };
-            self.check_range(space, offset, len, align, even.take(), (&next, slow));
-            if !left.is_empty() {
-                self.t.label(&next);
-            }
-        }
     }
 
     /// Checks a row from its first lane in the mask to its last; answers where its first lane's place is. Without a mask there may be
@@ -308,7 +400,6 @@ impl Emitter<'_> {
         let (n, offset) =
             self.joint_checks.iter().enumerate().find_map(|(n, c)| position(c).map(|offset| (n, offset)))?;
         let check = self.joint_checks[n].clone();
-        let (base, _) = self.window(access.space);
         let begin = match &check.begin {
             Some(begin) => begin.clone(),
             None => {
@@ -318,14 +409,13 @@ impl Emitter<'_> {
                 let from = Text::constant(narrow, check.from as u64 & narrow.elem.mask());
                 self.by_place(&roots, |e, root| {
                     let first = e.t.binary("add", narrow, root, &from);
-                    let wide = e.t.convert("zext", narrow, &first, I64);
-                    e.offset(access.space, I64, &wide)
+                    e.t.convert("zext", narrow, &first, I64)
                 })
             }
         };
         let places = self.by_place(&begin, |e, begin| {
             let here = e.t.inst(format_args!("add i64 {begin}, {}", offset - check.from));
-            e.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {here}"))
+            e.place(access.space, &here)
         });
         if check.begin.is_some() {
             self.t.jump(fast);

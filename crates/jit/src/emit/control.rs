@@ -9,6 +9,7 @@ use hostwarp_plan::Shape as Spread;
 
 use super::{Emitter, Paths, Shape, Text, Unsupported};
 use crate::abi::{self, Callbacks, Ctx};
+use crate::lanes;
 
 /// Rounds of a waiting loop in one call.
 const PATIENCE: u32 = 256;
@@ -25,7 +26,7 @@ pub(super) enum Version {
     Masked,
 }
 
-impl Emitter<'_> {
+impl<'a> Emitter<'a> {
     pub(super) fn kernel(&mut self) -> Result<(), Unsupported> {
         self.allocas();
         let (w, lanes) = (self.w, self.lanes());
@@ -38,6 +39,11 @@ impl Emitter<'_> {
         let _ = writeln!(self.entry, "  %addresses = alloca [{w} x i64], align 64");
         let _ = writeln!(self.entry, "  %data = alloca [{} x i8], align 64", w * 64);
         let _ = writeln!(self.entry, "  %compare = alloca [{} x i8], align 64", w * 8);
+        let most = lanes::MOST;
+        let _ = writeln!(
+            self.entry,
+            "  %lanes.out = alloca i{most}, align 8\n  store i{most} 0, ptr %lanes.out, align 8"
+        );
         // Written at the end, so not fields like others.
         let given = [("fuel", "i64", offset_of!(Ctx, fuel)), ("ctas", "i32", offset_of!(Ctx, ctas))];
         for (name, ty, offset) in given {
@@ -88,8 +94,7 @@ impl Emitter<'_> {
         }
 
         // Whole groups go on at the places where lanes may stop, all others go on apart.
-        let starts: Vec<Block> =
-            self.plan.order.iter().copied().filter(|b| self.plan.suspends[b.index()]).collect();
+        let starts: Vec<Block> = self.plan.order.iter().copied().filter(|b| self.stops[b.index()]).collect();
         let mut cases = format!(" i32 {}, label %start", Block::ENTRY.0);
         if !together {
             let _ = write!(cases, " i32 {}, label %apart", abi::APART as i32);
@@ -146,6 +151,41 @@ impl Emitter<'_> {
             Term::Barrier { kind: BarrierKind::Sync, id, count: None, .. } => self.constant(*id) == Some(0),
             _ => false,
         }
+    }
+
+    /// Whether a barrier needs nothing done when all lanes of a group come to it, since they are all threads of the CTA.
+    pub(super) fn is_free_barrier(&self, term: &Term) -> bool {
+        self.plan.assume.cta.is_some() && self.is_plain_barrier(term)
+    }
+
+    /// The blocks at whose start compiled code can go on: where lanes may stop, but for those after barriers that they never wait at.
+    pub(super) fn find_stops(&self) -> Vec<bool> {
+        let mut stops = self.plan.suspends.clone();
+        if self.paths == Paths::All {
+            return stops;
+        }
+        let free = |b: &Block| match &self.func.block(*b).term {
+            term @ Term::Barrier { next, .. } if self.is_free_barrier(term) => Some(next.block),
+            _ => None,
+        };
+        for b in self.plan.order.iter().filter_map(free) {
+            stops[b.index()] = false;
+        }
+        // Unless they may stop there for another reason.
+        for b in &self.plan.order {
+            match &self.func.block(*b).term {
+                term @ Term::Barrier { next, .. } if !self.is_free_barrier(term) => {
+                    stops[next.block.index()] = true;
+                }
+                Term::WarpSync { next, .. } => stops[next.block.index()] = true,
+                _ => {}
+            }
+        }
+        for header in self.headers() {
+            stops[header.index()] = true;
+        }
+        stops[Block::ENTRY.index()] = true;
+        stops
     }
 
     /// The blocks that back-edges lead to.
@@ -252,8 +292,19 @@ impl Emitter<'_> {
                 }
             }
             Term::Branch(c, yes, no) => {
+                // Lanes that part may as well be handed over at the start of the block.
+                let over = self.careful.clone().filter(|_| self.paths == Paths::Together);
                 if self.lazy_compare.take() == Some(*c) {
-                    self.try_uniform_compare(b, *c, yes, no);
+                    let apart = over.clone().unwrap_or_else(|| self.t.fresh_label("apart"));
+                    let inst = self.try_uniform_compare(b, *c, yes, no, &apart);
+                    if over.is_some() {
+                        return;
+                    }
+                    self.t.label(&apart);
+                    if let Some(inst) = inst {
+                        // It cannot fail where it could be made for one lane.
+                        let _ = self.pure(inst);
+                    }
                 }
                 let c = self.vector(*c);
                 let w = self.w;
@@ -264,9 +315,13 @@ impl Emitter<'_> {
                 self.in_branch(&then, |e| e.go_whole(b, yes));
                 self.t.label(&some);
                 let none = self.t.inst(format_args!("icmp eq i{w} {bits}, 0"));
-                let (otherwise, mixed) = (self.t.fresh_label("none"), self.t.fresh_label("mixed"));
+                let otherwise = self.t.fresh_label("none");
+                let mixed = over.clone().unwrap_or_else(|| self.t.fresh_label("mixed"));
                 self.t.branch(&none, &otherwise, &mixed);
                 self.in_branch(&otherwise, |e| e.go_whole(b, no));
+                if over.is_some() {
+                    return;
+                }
                 self.t.label(&mixed);
                 self.split(b, &c, yes, no);
                 if self.paths == Paths::All {
@@ -292,6 +347,10 @@ impl Emitter<'_> {
                 self.go_whole(b, next);
             }
             Term::Barrier { next, .. } => {
+                // Nobody to wait for.
+                if self.is_free_barrier(term) {
+                    return self.go_whole(b, next);
+                }
                 self.pass(b, next, None);
                 if self.is_plain_barrier(term) {
                     self.barrier(b, term, next.block);
@@ -331,13 +390,20 @@ impl Emitter<'_> {
         (fits && !others && !handed && !self.crosses[c.index()]).then_some(*c)
     }
 
-    /// Branches as the [comparison](Emitter::find_lazy_compare) goes in the first lane and the last, if it goes the same way; goes on here,
-    /// with the comparison made for all lanes, if not.
-    fn try_uniform_compare(&mut self, b: Block, c: Value, yes: &Target, no: &Target) {
+    /// Branches as the [comparison](Emitter::find_lazy_compare) goes in the first lane and the last, if it goes the same way, and to `apart` if
+    /// not. Answers the comparison.
+    fn try_uniform_compare(
+        &mut self,
+        b: Block,
+        c: Value,
+        yes: &Target,
+        no: &Target,
+        apart: &str,
+    ) -> Option<&'a Inst> {
         let func = self.func;
-        let Some((_, n)) = self.maker[c.index()] else { return };
+        let (_, n) = self.maker[c.index()]?;
         let inst = &func.block(b).insts[n];
-        let Op::Cmp(op) = inst.op else { return };
+        let Op::Cmp(op) = inst.op else { return None };
         let (x, y) = (inst.args[0], inst.args[1]);
         let one = self.one(self.ty(x));
         let (name, signed) = match op {
@@ -363,8 +429,8 @@ impl Emitter<'_> {
         let differ = self.t.inst(format_args!("xor i1 {at_first}, {at_last}"));
         let alike = self.t.inst(format_args!("xor i1 {differ}, true"));
         let fine = self.t.inst(format_args!("and i1 {alike}, {no_wrap}"));
-        let (same, apart) = (self.t.fresh_label("same"), self.t.fresh_label("apart"));
-        self.t.branch_likely(&fine, &same, &apart);
+        let same = self.t.fresh_label("same");
+        self.t.branch_likely(&fine, &same, apart);
         self.in_branch(&same, |e| {
             let (then, otherwise) = (e.t.fresh_label("then"), e.t.fresh_label("else"));
             e.t.branch(&at_first, &then, &otherwise);
@@ -372,9 +438,7 @@ impl Emitter<'_> {
                 e.in_branch(&label, |e| e.go_whole(b, to));
             }
         });
-        self.t.label(&apart);
-        // It cannot fail where it could be made for one lane.
-        let _ = self.pure(inst);
+        Some(inst)
     }
 
     /// The end of a block that part of the lanes have run: they are added to the masks of where they go.

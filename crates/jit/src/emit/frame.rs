@@ -82,7 +82,7 @@ impl Emitter<'_> {
         for b in &self.plan.order {
             let term = &self.func.block(*b).term;
             let Term::Barrier { next, .. } = term else { continue };
-            if !self.is_plain_barrier(term) {
+            if !self.is_plain_barrier(term) || self.is_free_barrier(term) {
                 continue;
             }
             for v in &self.plan.live_in[next.block.index()] {

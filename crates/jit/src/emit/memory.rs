@@ -437,7 +437,7 @@ impl Emitter<'_> {
                 (self.callback("memory", offset_of!(Callbacks, memory)), "ptr %addresses".to_owned())
             }
         };
-        let lanes = self.words_of(mask);
+        let lanes = self.handed_of(mask);
         let failed = self.t.inst(format_args!(
             "call i32 {callback}(ptr %ctx, i32 {site}, i32 %lane0, {lanes}, {addresses}, ptr %data, ptr %compare)"
         ));

@@ -16,32 +16,41 @@ impl Emitter<'_> {
             Axis::Z => 2,
         };
         let name = |a: Axis| ["x", "y", "z"][axis(a)];
-        let (label, ty, offset) = match special {
-            Special::Tid(a) => {
+        let (label, ty, offset) = match (special, self.plan.assume.cta) {
+            // The first lane of a group that is all of the CTA.
+            (Special::Tid(_), Some(_)) => return "0".into(),
+            (Special::Ntid(a), Some(cta)) => return cta[axis(a)].to_string(),
+            (Special::Tid(a), None) => {
                 let at = self.tid_pointer(axis(a));
                 return self.per_group(&format!("tid.{}.first", name(a)), |_| {
                     format!("load i32, ptr {at}, align 4, !invariant.load !1")
                 });
             }
-            Special::LaneId => return self.per_group("laneid.first", |_| "and i32 %lane0, 31".into()),
-            Special::WarpId => return self.per_group("warpid", |_| "lshr i32 %lane0, 5".into()),
-            Special::SmId | Special::Clock | Special::Clock64 | Special::GlobalTimer => return "0".into(),
-            Special::Ntid(a) => (format!("ntid.{}", name(a)), "i32", offset_of!(Ctx, ntid) + 4 * axis(a)),
-            Special::Ctaid(a) => {
+            (Special::LaneId, _) => return self.per_group("laneid.first", |_| "and i32 %lane0, 31".into()),
+            (Special::WarpId, _) => return self.per_group("warpid", |_| "lshr i32 %lane0, 5".into()),
+            (Special::SmId | Special::Clock | Special::Clock64 | Special::GlobalTimer, _) => {
+                return "0".into();
+            }
+            (Special::Ntid(a), _) => {
+                (format!("ntid.{}", name(a)), "i32", offset_of!(Ctx, ntid) + 4 * axis(a))
+            }
+            (Special::Ctaid(a), _) => {
                 let (label, offset) = (format!("ctaid.{}", name(a)), offset_of!(Ctx, ctaid) + 4 * axis(a));
                 let at = self
                     .once(&format!("{label}.at"), |_| format!("getelementptr i8, ptr %ctx, i64 {offset}"));
                 return self.per_group(&label, |_| format!("load i32, ptr {at}, align 4"));
             }
-            Special::Nctaid(a) => {
+            (Special::Nctaid(a), _) => {
                 (format!("nctaid.{}", name(a)), "i32", offset_of!(Ctx, nctaid) + 4 * axis(a))
             }
-            Special::NWarpId => ("nwarpid".into(), "i32", offset_of!(Ctx, nwarpid)),
-            Special::NSmId => ("nsmid".into(), "i32", offset_of!(Ctx, nsmid)),
-            Special::DynamicSharedSize => ("dynamic.shared".into(), "i32", offset_of!(Ctx, dynamic_shared)),
-            Special::TotalSharedSize => ("total.shared".into(), "i32", offset_of!(Ctx, total_shared)),
-            Special::GridId => ("gridid".into(), "i64", offset_of!(Ctx, grid_id)),
-            Special::GlobalsBase => ("globals.base".into(), "i64", offset_of!(Ctx, globals_base)),
+            (Special::NWarpId, _) => ("nwarpid".into(), "i32", offset_of!(Ctx, nwarpid)),
+            (Special::NSmId, _) => ("nsmid".into(), "i32", offset_of!(Ctx, nsmid)),
+            (Special::DynamicSharedSize, _) => {
+                ("dynamic.shared".into(), "i32", offset_of!(Ctx, dynamic_shared))
+            }
+            (Special::TotalSharedSize, _) => ("total.shared".into(), "i32", offset_of!(Ctx, total_shared)),
+            (Special::GridId, _) => ("gridid".into(), "i64", offset_of!(Ctx, grid_id)),
+            (Special::GlobalsBase, _) => ("globals.base".into(), "i64", offset_of!(Ctx, globals_base)),
         };
         self.field(&label, ty, offset)
     }
@@ -52,6 +61,10 @@ impl Emitter<'_> {
         match special {
             Special::Tid(a) => {
                 let axis = if a == Axis::Y { 1 } else { 2 };
+                if let Some([_, height, _]) = self.plan.assume.cta {
+                    let of_row = |n: u32| if axis == 1 { n % height } else { n / height };
+                    return (0..rows).map(|n| of_row(n).to_string()).collect();
+                }
                 let here = self.tid_pointer(axis);
                 let of_row = |n: u32| {
                     let (name, lane) = (format!("tid.{axis}.row.{n}"), n * row);

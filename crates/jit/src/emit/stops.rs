@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 
-use hostwarp_ir::{Block, Target, Term, Value};
+use hostwarp_ir::{Block, Op, Special, Target, Term, Value};
+use hostwarp_plan::Shape as Spread;
 
 use super::control::NOWHERE;
-use super::{Emitter, Paths, Reg, Text};
+use super::{Emitter, Known, Paths, Reg, Text};
 use crate::abi::{self, Callbacks, Ctx};
+use crate::lanes::Lanes;
 
 impl Emitter<'_> {
     /// All lanes of a group are at the start of a block, and the interpreter goes on from there.
@@ -52,7 +54,7 @@ impl Emitter<'_> {
     /// Tells the engine that lanes stop at the start of a block.
     fn park(&mut self, b: Block, lanes: Option<&str>) {
         let park = self.callback("park", offset_of!(Callbacks, park));
-        let lanes = self.words_of(lanes);
+        let lanes = self.handed_of(lanes);
         self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, {lanes})", b.0));
     }
 
@@ -95,9 +97,38 @@ impl Emitter<'_> {
         self.begin(b, None);
         self.t.label(&format!("q{}", b.0));
         for v in self.plan.live_in[b.index()].clone() {
-            self.load_brief(v);
+            if !self.make_again(v, 0) {
+                self.load_brief(v);
+            }
         }
         self.t.jump(&format!("u{}", b.0));
+    }
+
+    /// Makes a value that follows from the place of a lane in its CTA alone once more, in place of reading it from the frame. Where a group
+    /// is all of the CTA such values are constants, and LLVM must see that they are whichever way code came.
+    fn make_again(&mut self, v: Value, depth: u32) -> bool {
+        if self.plan.assume.cta.is_none() || self.wraps[v.index()] || depth > 16 {
+            return false;
+        }
+        if self.remade[v.index()].is_some() {
+            return !matches!(self.remade[v.index()], Some(Op::Special(Special::Ctaid(_))));
+        }
+        if self.known.get(&v).is_some_and(|k| !k.bases.is_empty()) {
+            return true;
+        }
+        let func = self.func;
+        let Some((b, n)) = self.maker[v.index()] else { return false };
+        let inst = &func.block(b).insts[n];
+        let again = inst.op.is_pure()
+            && self.spread(v) != Spread::Varying
+            && inst.args.iter().all(|a| self.make_again(*a, depth + 1));
+        let Some(bases) = again.then(|| self.pure_bases(inst, v).ok()).flatten() else { return false };
+        let known = Known { bases, ..Known::default() };
+        if self.crosses[v.index()] {
+            self.write(v, &known, None);
+        }
+        self.known.insert(v, known);
+        true
     }
 
     /// Where groups start.
@@ -125,7 +156,9 @@ impl Emitter<'_> {
         let table = self.t.inst(format_args!("load ptr, ptr {table}, align 8"));
         let mut needed: BTreeMap<Value, String> = BTreeMap::new();
         for b in &self.plan.order {
-            let at = self.t.inst(format_args!("getelementptr i8, ptr {table}, i64 {}", 16 * b.0));
+            let at = self
+                .t
+                .inst(format_args!("getelementptr i8, ptr {table}, i64 {}", size_of::<Lanes>() as u32 * b.0));
             let bits = self.load_lanes_at(&at);
             let mask = self.t.inst(format_args!("bitcast i{w} {bits} to {lanes}"));
             self.t.line(format_args!("store {lanes} {mask}, ptr %mask{}, align 8", b.0));
@@ -191,7 +224,7 @@ impl Emitter<'_> {
             let (some, next) = (self.t.fresh_label("waiting"), self.t.fresh_label("next"));
             self.t.branch(&any, &some, &next);
             self.t.label(&some);
-            let lanes = self.words(&bits);
+            let lanes = self.handed(&bits);
             self.t.line(format_args!("call void {park}(ptr %ctx, i32 {}, i32 %lane0, {lanes})", b.0));
             self.t.jump(&next);
             self.t.label(&next);
