@@ -164,7 +164,8 @@ pub(crate) fn run_grid(
     progress: Option<&Progress<'_>>,
 ) -> Result<(), Box<KernelFault>> {
     let total = launch.ctas();
-    let count = match is_brief(launch) {
+    // Who asks for more than there usually are wants to see them.
+    let count = match is_brief(launch) && count <= threads.count() {
         true => 1,
         false => count.clamp(1, usize::try_from(total).unwrap_or(usize::MAX).max(1)),
     };
