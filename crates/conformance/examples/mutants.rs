@@ -114,6 +114,16 @@ const FAULTS: &[Fault] = &[
     Fault { what: "C1 is not followed", file: "arith/carry.rs", from: "if cx.departs(&NO_BORROW) { cx.b.not(borrow) } else { borrow }", to: "borrow", seen_in: &["sub", "subc"] },
 ];
 
+impl Fault {
+    /// Puts the fault into the text of its file.
+    fn plant(&self, text: &str) -> Result<String, String> {
+        match text.matches(self.from).count() {
+            1 => Ok(text.replace(self.from, self.to)),
+            n => Err(format!("{}: `{}` is {n} times in {}", self.what, self.from, self.file)),
+        }
+    }
+}
+
 fn main() -> Result<(), String> {
     let root = std::env::current_dir().map_err(|e| e.to_string())?;
     let copy = std::env::args().nth(1).map_or_else(
@@ -142,10 +152,7 @@ fn main() -> Result<(), String> {
             let read = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
             let text = texts.entry(fault.file).or_insert_with(|| read.clone());
             originals.entry(fault.file).or_insert(read);
-            if text.matches(fault.from).count() != 1 {
-                return Err(format!("`{}` is not in {} exactly once", fault.from, fault.file));
-            }
-            *text = text.replace(fault.from, fault.to);
+            *text = fault.plant(text)?;
         }
         put(&sources, &texts)?;
         let differing = build_and_replay(&copy, &recordings);
@@ -227,4 +234,20 @@ fn copy_tree(from: &Path, to: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_can_be_planted() {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../isa/src");
+        let plant = |f: &Fault| {
+            let text = std::fs::read_to_string(sources.join(f.file)).map_err(|e| format!("{}: {e}", f.file));
+            f.plant(&text?)
+        };
+        let wrong: Vec<String> = FAULTS.iter().filter_map(|f| plant(f).err()).collect();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
 }

@@ -5,10 +5,17 @@
 //!
 //! With words, only faults whose description has them are planted, and nothing is written.
 //!
-//! Takes some minutes: each fault is a build of its own.
+//! Takes some minutes: each fault is a build of its own. A run has [`LIMIT`]; what makes it hang is found only if the run itself says so
+//! before.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// The time a run may take.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// A fault: in `file` below crates/ the text `from`, which is there exactly once, becomes `to`.
 struct Fault {
@@ -25,17 +32,37 @@ const FAULTS: &[Fault] = &[
     Fault { what: "lanes that leave a loop overwrite what others took out of it", file: "jit/src/emit/control.rs", from: "leaves_a_loop || !first", to: "!first" },
     Fault { what: "a barrier lets warps through when one is still missing", file: "interp/src/cta.rs", from: "b.arrivals += new.count_ones();", to: "b.arrivals += new.count_ones() + u32::from(warp == 1);" },
     Fault { what: "shuffles reach half of the warp", file: "jit/src/emit/warp.rs", from: "&index, &Text::constant(ints, 31)", to: "&index, &Text::constant(ints, 15)" },
-    Fault { what: "an extended index counts as evenly spaced even where it wraps", file: "plan/src/shape.rs", from: "Affine { stride, .. } => affine(stride, true, elem),", to: "Affine { stride, .. } => affine(stride, false, elem)," },
+    Fault { what: "an extended index counts as evenly spaced even where it wraps", file: "plan/src/shape.rs", from: "Affine { stride, by_row, .. } => affine(stride, true, by_row),", to: "Affine { stride, by_row, .. } => affine(stride, false, by_row)," },
     Fault { what: "what differs between lanes by a branch counts as uniform behind it", file: "plan/src/shape.rs", from: "if self.join[at] && self.mixed[param.index()] {", to: "if false && self.join[at] && self.mixed[param.index()] {" },
     Fault { what: "atomic minimum of signed words is unsigned", file: "jit/src/emit/atomic.rs", from: "AtomicOp::MinS => \"min\"", to: "AtomicOp::MinS => \"umin\"" },
     Fault { what: "atomic decrement in shared memory does not start again", file: "jit/src/emit/atomic.rs", from: "\"or\", one.with(Elem::I1), &none, &above", to: "\"and\", one.with(Elem::I1), &none, &above" },
     Fault { what: "the first lane beyond the end of a CTA runs", file: "jit/src/engine.rs", from: "launch.threads().saturating_sub(lane0).min(self.width)", to: "launch.threads().saturating_sub(lane0).saturating_add(1).min(self.width)" },
     Fault { what: "a signed comparison is unsigned", file: "jit/src/emit/ops.rs", from: "IntCmp::LtS => \"icmp slt\"", to: "IntCmp::LtS => \"icmp ult\"" },
-    Fault { what: "an evenly spaced value comes out of the frame wrong when the first lane is missing", file: "jit/src/emit/frame.rs", from: "scalar = self.t.binary(\"sub\", one, &scalar, &passed);", to: "scalar = self.t.binary(\"add\", one, &scalar, &passed);" },
+    Fault { what: "an evenly spaced value comes out of the frame wrong when the first lane is missing", file: "jit/src/emit.rs", from: "self.t.binary(\"sub\", one, value, &passed)", to: "self.t.binary(\"add\", one, value, &passed)" },
     Fault { what: "lanes that wait lose what others have in the frame", file: "jit/src/emit/frame.rs", from: "value = ops::select(&mut self.t, ty, (lanes, Type::I1), &value, &old, self.w);", to: "let _ = (lanes, old);" },
-    Fault { what: "shared addresses wrap at 256 bytes", file: "jit/src/emit/memory.rs", from: "_ => address.to_owned(),", to: "Space::Shared => self.t.binary(\"and\", shape, address, &Text::constant(shape, 255)),\n            _ => address.to_owned()," },
+    Fault { what: "shared addresses wrap at 256 bytes", file: "jit/src/emit/check.rs", from: "_ => address.to_owned(),", to: "Space::Shared => self.t.binary(\"and\", shape, address, &Text::constant(shape, 255)),\n            _ => address.to_owned()," },
     Fault { what: "the interpreter shifts signed words by the amount modulo their width", file: "interp/src/kernels/int.rs", from: "b.min(u::BITS as u - 1) as u32", to: "b as u32" },
+    Fault { what: "the first running lane of a row is looked for in the first row", file: "jit/src/emit.rs", from: "\"add i64 {first}, {before}\"", to: "\"add i64 {first}, 0\"" },
+    Fault { what: "the interpreter takes over with the first row's values only", file: "jit/src/engine.rs", from: "(lane0 + n * assume.row(), assume.row())", to: "(lane0 + n * 0, assume.row())" },
+    Fault { what: "the interpreter takes over with what only first lanes have in the frame", file: "jit/src/engine.rs", from: "let at = Block(self.ctx.from);\n            self.fill_in(lane0, at);", to: "let at = Block(self.ctx.from);" },
+    Fault { what: "lanes that part take no arguments to the interpreter", file: "jit/src/emit/stops.rs", from: "self.write_parameters(b, to, &known, Some(lanes));", to: "let _ = (b, to, &known, lanes);" },
+    Fault { what: "parameters of the block behind a barrier count as written early", file: "jit/src/emit/frame.rs", from: "&& !data.params.contains(&v)", to: "" },
+    Fault { what: "what was written early counts as there though its place is taken", file: "jit/src/emit/frame.rs", from: "&& !data.insts.iter().filter_map(|i| i.result).any(replaced)", to: "&& { let _ = replaced; true }" },
+    Fault { what: "in the interpreter lanes overwrite what others still need", file: "interp/src/columns.rs", from: "dst.free || !self.others ||", to: "true || dst.free || !self.others ||" },
+    Fault { what: "CTAs that run as one write to the shared memory of the first", file: "interp/src/cta.rs", from: "match self.cta_of(warp).0 {", to: "match self.cta_of(warp).0 * 0 {" },
 ];
+
+impl Fault {
+    /// The sources below `crates` with the fault in them.
+    fn plant(&self, crates: &Path) -> Result<(PathBuf, String), String> {
+        let path = crates.join(self.file);
+        let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        match text.matches(self.from).count() {
+            1 => Ok((path, text.replace(self.from, self.to))),
+            n => Err(format!("{}: `{}` is {n} times in {}", self.what, self.from, self.file)),
+        }
+    }
+}
 
 /// How a fault was found.
 struct Fate {
@@ -55,19 +82,15 @@ fn main() -> Result<(), String> {
         copy_tree(&root.join(part), &copy.join(part)).map_err(|e| format!("{part}: {e}"))?;
     }
     for fault in FAULTS {
-        let text = std::fs::read_to_string(copy.join("crates").join(fault.file))
-            .map_err(|e| format!("{}: {e}", fault.file))?;
-        if text.matches(fault.from).count() != 1 {
-            return Err(format!("`{}` is not in {} exactly once", fault.from, fault.file));
-        }
+        fault.plant(&copy.join("crates"))?;
     }
     let only = std::env::args().nth(3);
     let wanted = |f: &&Fault| only.as_ref().is_none_or(|words| f.what.contains(words.as_str()));
     let mut fates = vec![];
     for fault in FAULTS.iter().filter(wanted) {
-        let path = copy.join("crates").join(fault.file);
+        let (path, faulty) = fault.plant(&copy.join("crates"))?;
         let original = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
-        std::fs::write(&path, original.replace(fault.from, fault.to)).map_err(|e| e.to_string())?;
+        std::fs::write(&path, faulty).map_err(|e| e.to_string())?;
         let found = look(&copy, &kernels);
         std::fs::write(&path, original).map_err(|e| e.to_string())?;
         let found = found.map_err(|e| format!("{}: {e}", fault.what))?;
@@ -100,19 +123,47 @@ fn look(copy: &Path, kernels: &str) -> Result<Option<(u64, String)>, String> {
     if !built.status.success() {
         return Err(String::from_utf8_lossy(&built.stderr).into_owned());
     }
-    let out = Command::new(copy.join("target/debug/torture"))
+    let mut child = Command::new(copy.join("target/debug/torture"))
         .args(["--kernels", kernels, "--seed", "0", "--failures", "1", "--no-reduce", "--quick-jit"])
-        .output()
+        // One process, that says which kernels it begins and ends.
+        .env("HOSTWARP_TORTURE_CHILD", "1")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
         .map_err(|e| e.to_string())?;
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    let line = text.lines().find_map(|l| l.strip_prefix("seed "));
-    let found = line.and_then(|l| l.split_once(": ")).map(|(seed, how)| (seed.parse().unwrap_or(0), how));
-    match found {
-        Some((seed, how)) => Ok(Some((seed, how.to_string()))),
-        // A crash is a find too.
-        None if out.status.code().is_none() => Ok(Some((0, format!("{}", out.status)))),
-        None => Ok(None),
-    }
+    let (to, lines) = channel();
+    let out = BufReader::new(child.stdout.take().ok_or("no pipe")?);
+    let reader = std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|l| to.send(l)));
+    let (end, mut under_way) = (Instant::now() + LIMIT, vec![]);
+    let found = loop {
+        let line = match lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => break None,
+            Err(RecvTimeoutError::Timeout) => {
+                eprintln!(
+                    "nothing was reported in {} s; kernels {under_way:?} were under way",
+                    LIMIT.as_secs()
+                );
+                break None;
+            }
+        };
+        let number = |prefix: &str| line.strip_prefix(prefix).and_then(|n| n.parse::<u64>().ok());
+        if let Some(seed) = number("begin ") {
+            under_way.push(seed);
+        } else if let Some(seed) = number("end ") {
+            under_way.retain(|s| *s != seed);
+        } else if let Some((seed, how)) = line.strip_prefix("seed ").and_then(|l| l.split_once(": ")) {
+            break Some((seed.parse().unwrap_or(0), how.to_string()));
+        }
+    };
+    // Where it has ended this does nothing.
+    let _ = child.kill();
+    let status = child.wait().map_err(|e| e.to_string())?;
+    drop(lines);
+    let _ = reader.join();
+    // A crash is a find too.
+    let crashed = found.is_none() && status.code().is_none() && Instant::now() < end;
+    Ok(if crashed { Some((under_way.first().copied().unwrap_or(0), status.to_string())) } else { found })
 }
 
 const BEGIN: &str = "<!-- faults: written by `cargo run -p hostwarp-torture --example faults` -->\n";
@@ -149,4 +200,16 @@ fn copy_tree(from: &Path, to: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_can_be_planted() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let wrong: Vec<String> = FAULTS.iter().filter_map(|f| f.plant(&crates).err()).collect();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
 }
