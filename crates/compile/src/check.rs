@@ -88,6 +88,8 @@ pub(crate) struct Checker<'m> {
     pub said: FxHashSet<String>,
     /// Variables declared in bodies that exist once, whichever way a body is reached: by the place of their name.
     pub declared: FxHashMap<u32, u32>,
+    /// Declarations of registers that nobody declared and nothing tells the type of: what does not fit them follows from something else.
+    pub guessed: FxHashSet<u32>,
 }
 
 impl<'m> Checker<'m> {
@@ -111,6 +113,7 @@ impl<'m> Checker<'m> {
             inlining: false,
             said: FxHashSet::default(),
             declared: FxHashMap::default(),
+            guessed: FxHashSet::default(),
         }
     }
 

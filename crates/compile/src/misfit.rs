@@ -28,7 +28,16 @@ impl<'m> Checker<'m> {
             self.report(read_only(self.syntax.text(first.span), first));
             return None;
         }
-        for misfit in misfits {
+        let follows = |misfit: &Misfit| match misfit {
+            Misfit::Operand { index, why } if why.starts_with("has type") => {
+                matches!(operands.get(*index), Some(Operand { kind: Kind::Reg(reg), .. }) if self.guessed.contains(&reg.declaration))
+            }
+            _ => false,
+        };
+        // Unless there is nothing else to say.
+        let alone = self.sink.errors == 0 && misfits.iter().all(follows);
+        let told: Vec<&Misfit> = misfits.iter().filter(|m| alone || !follows(m)).collect();
+        for misfit in told {
             let modifier = |i: usize| mods.get(i).copied().unwrap_or(("", whole));
             let d = match misfit {
                 Misfit::UnknownOpcode { near } => {

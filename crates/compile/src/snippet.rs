@@ -64,6 +64,7 @@ pub fn compile_snippet(text: &str, profile: Profile) -> Snippet {
     if let Some(block) = block {
         names.walk(&mut c, block);
     }
+    c.guessed = names.in_order.iter().filter(|n| n.guessed).map(|n| n.reg.declaration).collect();
     // What was said while types were unknown is said again below, if it still holds.
     c.sink = Sink::new(options.max_diagnostics);
     for error in &parsed.errors {
@@ -111,6 +112,8 @@ pub fn compile_snippet(text: &str, profile: Profile) -> Snippet {
 struct Name<'m> {
     text: &'m str,
     reg: Reg,
+    /// No instruction it stands in has told its type.
+    guessed: bool,
     /// Read before it was written.
     read_first: bool,
     /// The number of the write that came first.
@@ -153,6 +156,9 @@ impl<'m> Names<'m> {
                 _ => self.declare(c, operand, Ty::B32, &mut fresh),
             }
         }
+        for name in &fresh {
+            self.in_order[*name].guessed = true;
+        }
         let mods: Vec<&'m str> = instruction.modifiers().map(|m| c.syntax.text(m.span)).collect();
         let m = self.infer(c, instruction, &mods, &fresh);
         self.pool.clear();
@@ -161,6 +167,9 @@ impl<'m> Names<'m> {
         if let Some(m) = &m {
             for (slot, place) in m.parsed.operands.iter().enumerate() {
                 self.exact_type(c, m, slot, place.class, &operands, &fresh);
+            }
+            for name in &fresh {
+                self.in_order[*name].guessed = false;
             }
         }
         let has_dest = m.as_ref().is_some_and(|m| m.parsed.operands.first().is_some_and(|o| o.dest));
@@ -179,9 +188,13 @@ impl<'m> Names<'m> {
         }
     }
 
-    /// Registers that were not seen before, in an operand.
+    /// Registers whose type is not known yet, in an operand.
     fn declare(&mut self, c: &mut Checker<'m>, expr: Expr<'m>, ty: Ty, fresh: &mut Vec<usize>) {
         for_each_name(expr, &mut |text, span| {
+            if let Some(name) = self.in_order.iter().position(|n| n.guessed && n.text == text) {
+                fresh.push(name);
+                return;
+            }
             let special = !matches!(crate::special::find(text), crate::special::Found::Nothing);
             if special || text == "WARP_SZ" || c.scopes.lookup(text).is_some() {
                 return;
@@ -190,7 +203,7 @@ impl<'m> Names<'m> {
             c.next_declaration += 1;
             if c.scopes.define(text, Entity::Reg(reg, 1), span).is_ok() {
                 fresh.push(self.in_order.len());
-                self.in_order.push(Name { text, reg, read_first: false, written: None });
+                self.in_order.push(Name { text, reg, guessed: false, read_first: false, written: None });
             }
         });
     }

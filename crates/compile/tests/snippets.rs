@@ -67,6 +67,25 @@ fn errors_point_into_the_text() {
 }
 
 #[test]
+fn what_follows_from_another_error_is_not_told() {
+    let told = |text: &str| {
+        let s = compile_snippet(text, Profile::Isa);
+        assert!(s.function.is_err());
+        render(&s.diagnostics, text, "eval", Style::default())
+    };
+    // There is no such form, so nothing tells what the registers are; the last instruction tells it of `e`.
+    let texts = [
+        "rcp.approx.f64 d, a",
+        "add.f32 d, a, b; rcp.approx.f64 e, d; fma.rn.f64 x, e, y, z",
+        // This one has no other error.
+        "mul.wide.u32 a, a, b",
+        // What has been told counts.
+        "add.f32 d, a, b; add.s64 d, d, c",
+    ];
+    insta::assert_snapshot!(texts.map(told).join("----\n"));
+}
+
+#[test]
 fn names_stay_for_the_trace() {
     let s = snippet("vadd4.u32.s32.u32.sat d, a, b, c");
     let names: Vec<_> = s.function.unwrap().names.into_values().collect();
