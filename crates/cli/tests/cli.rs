@@ -308,6 +308,19 @@ fn stages_are_shown() {
 }
 
 #[test]
+fn the_cache_is_on_or_off() {
+    let doctor = |switch: &str| {
+        let mut c = command(&["doctor"]);
+        c.env("HOSTWARP_CACHE", switch).env("HOSTWARP_CACHE_DIR", "kept-nowhere");
+        ran(c.output().expect("the binary is there"))
+    };
+    doctor("off").exits(0).says("off");
+    doctor("on").exits(0).says("kept-nowhere");
+    doctor("").exits(0).says("kept-nowhere");
+    doctor("Off").exits(2).complains("HOSTWARP_CACHE is `Off`: it can be `on` or `off`");
+}
+
+#[test]
 fn compiled_kernels_are_kept_and_found_again() {
     if hostwarp(&["doctor", "--json"]).json()["engine"] != "jit" {
         return;

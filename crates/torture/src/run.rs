@@ -141,6 +141,8 @@ pub enum Failure {
     Error {
         /// Of which run.
         variant: Variant,
+        /// Of which kind.
+        kind: ErrorKind,
         /// What it says.
         text: String,
     },
@@ -152,9 +154,12 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether the other is a failure of the same kind.
+    /// Whether the other is a failure of the same kind. A kernel that does not compile is none that faults.
     pub fn is_like(&self, other: &Failure) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
+        match (self, other) {
+            (Failure::Error { kind: a, .. }, Failure::Error { kind: b, .. }) => a == b,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
     }
 }
 
@@ -165,7 +170,7 @@ impl fmt::Display for Failure {
                 f,
                 "{variant}: {count} words of memory differ; word {word} should be {want:#018x} and is {got:#018x}"
             ),
-            Failure::Error { variant, text } => write!(f, "{variant}: {text}"),
+            Failure::Error { variant, text, .. } => write!(f, "{variant}: {text}"),
             Failure::Panic { text } => write!(f, "panic: {text}"),
         }
     }
@@ -228,7 +233,8 @@ impl Bench {
     }
 
     fn compare(&self, case: &Case, outcome: &mut Outcome) -> Result<(), Failure> {
-        let wrong = |variant: Variant, e: &dyn fmt::Display| Failure::Error { variant, text: e.to_string() };
+        let wrong =
+            |variant: Variant, e: &Error| Failure::Error { variant, kind: e.kind(), text: e.to_string() };
         let load = self.device.load("torture.ptx", &case.text);
         let kernel = load.and_then(|m| m.kernel("torture")).map_err(|e| wrong(REFERENCE, &e))?;
         if self.count_ops {

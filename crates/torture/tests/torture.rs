@@ -55,6 +55,28 @@ fn past_failures_stay_fixed() {
 }
 
 #[test]
+fn a_kernel_that_does_not_compile_is_not_like_one_that_deadlocks() {
+    if !has_llvm() {
+        return;
+    }
+    let bench = Bench::new(None, None).unwrap();
+    let failure = |statement: &str| {
+        let text = format!(
+            ".version 8.8\n.target sm_90\n.address_size 64\n.entry torture(.param .u64 input, .param .u64 memory, .param .u32 limit, \
+             .param .b8 bag[32]) {{ .reg .pred %p; .reg .b32 %r; mov.u32 %r, %tid.x; setp.lt.u32 %p, %r, 32; {statement} ret; }}"
+        );
+        let head = "// torture: seed 1 block 64 1 1 grid 1 1 1 limit 0 input 64 memory 64\n";
+        bench.run(&Case::parse(&format!("{head}{text}")).unwrap()).failure.unwrap()
+    };
+    let deadlock = failure("@%p barrier.sync 1, 64; @!%p barrier.sync 2, 64;");
+    assert!(deadlock.to_string().contains("deadlock"), "{deadlock}");
+    let other = failure("@%p barrier.sync 3, 64; @!%p barrier.sync 4, 64;");
+    let no_kernel = failure("@%p barrier.sync 1, 64; @!%q barrier.sync 2, 64;");
+    assert!(deadlock.is_like(&other), "{other}");
+    assert!(!deadlock.is_like(&no_kernel), "{no_kernel}");
+}
+
+#[test]
 fn a_seed_gives_one_kernel() {
     for seed in 0..50 {
         let case = Case::of(&generate(seed));

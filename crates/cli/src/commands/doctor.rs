@@ -27,7 +27,7 @@ impl Doctor {
         let llvm = device.llvm();
         let memory = device.memory().info();
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let cache = cache::cache();
+        let cache = cache::cache()?;
         let ready = llvm.is_ok() && target.is_some();
         if self.json {
             let value = json!({

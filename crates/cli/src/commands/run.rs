@@ -206,7 +206,7 @@ impl Run {
         if let Some(cpu) = self.cpu {
             device = device.cpu(cpu.into());
         }
-        if let Some(cache) = cache::cache().filter(|_| !self.no_cache) {
+        if let Some(cache) = cache::cache()?.filter(|_| !self.no_cache) {
             device = device.cache(cache);
         }
         let device = device.build()?;
