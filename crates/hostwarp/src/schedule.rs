@@ -49,7 +49,7 @@ pub(crate) trait RunCtas: Sync {
 pub(crate) struct Interp;
 
 impl Interp {
-    /// The most of a first turn: a CTA that only spins would take the better part of a second for one that suits compiled code.
+    /// The most of a first turn of each CTA: one that only spins would take the better part of a second for one that suits compiled code.
     const FIRST_TURN: u64 = 1 << 18;
 }
 
@@ -67,7 +67,7 @@ impl RunCtas for Interp {
         budget: u64,
     ) -> (u64, Outcome) {
         let count = cta.reset_some(launch, first, count);
-        let outcome = hostwarp_interp::run(launch, cta, budget.min(Self::FIRST_TURN));
+        let outcome = hostwarp_interp::run(launch, cta, budget.min(Self::FIRST_TURN * u64::from(count)));
         (if outcome == Outcome::Done { count.into() } else { 0 }, outcome)
     }
 

@@ -132,8 +132,9 @@ impl Machine<'_, '_> {
         mem: Mem,
         size: u32,
         wide: bool,
+        once: bool,
     ) -> Result<(), Box<Stop>> {
-        by_size!(size, |T, N| self.load_as::<T, N>(inst, dst, mem, wide))?;
+        by_size!(size, |T, N| self.load_as::<T, N>(inst, dst, mem, wide, once))?;
         fence_after(mem);
         Ok(())
     }
@@ -144,9 +145,10 @@ impl Machine<'_, '_> {
         dst: Dst,
         mem: Mem,
         wide: bool,
+        once: bool,
     ) -> Result<(), Box<Stop>> {
         let size = size_of::<[T; N]>();
-        if self.load_by_shape::<T, N>(inst, dst, mem, wide) {
+        if self.load_by_shape::<T, N>(inst, dst, mem, wide, once) {
             return Ok(());
         }
         self.write_out_args(inst);

@@ -7,7 +7,7 @@ use crate::shape::{Affine, Column, Shape, Written};
 
 impl Machine<'_, '_> {
     #[inline(always)]
-    fn column(&self, at: Arg) -> &Column {
+    pub(crate) fn column(&self, at: Arg) -> &Column {
         &self.columns[at.place as usize]
     }
 
@@ -18,7 +18,7 @@ impl Machine<'_, '_> {
         match column.shape {
             Shape::Uniform => Some(self.regs.integer(at, self.base)),
             Shape::Known => Some(column.affine.base),
-            Shape::Varying | Shape::Affine => None,
+            Shape::Varying | Shape::Affine | Shape::InMemory => None,
         }
     }
 
@@ -27,7 +27,7 @@ impl Machine<'_, '_> {
     pub(crate) fn affine(&self, at: Arg) -> Option<Affine> {
         let column = self.column(at);
         match column.shape {
-            Shape::Varying => None,
+            Shape::Varying | Shape::InMemory => None,
             Shape::Uniform => Some(Affine::uniform(self.regs.integer(at, self.base))),
             Shape::Known => Some(Affine::uniform(column.affine.base)),
             Shape::Affine => Some(column.affine),
@@ -52,6 +52,12 @@ impl Machine<'_, '_> {
     fn write_out_now(&mut self, at: Arg) {
         match self.column(at).shape {
             Shape::Varying => {}
+            Shape::InMemory => {
+                let from = self.take_in_memory(at);
+                let all = self.hull();
+                self.read_in_memory(&from, at, &all);
+                return self.wrote(Dst { at, free: true });
+            }
             Shape::Affine => {
                 let a = self.column(at).affine;
                 let (mut lane, end) = (self.base * CHUNK, (self.base + self.warps) * CHUNK);
@@ -72,7 +78,7 @@ impl Machine<'_, '_> {
 
     /// Writes out the first warp of a column that is the same in all lanes.
     #[inline(always)]
-    fn write_warp(&mut self, at: Arg) {
+    pub(crate) fn write_warp(&mut self, at: Arg) {
         let column = &mut self.columns[at.place as usize];
         if column.written == Written::Nothing {
             column.written = Written::Warp;
@@ -110,6 +116,11 @@ impl Machine<'_, '_> {
     pub(crate) fn pure(&mut self, inst: &Inst, selected: &Selected, dst: Dst) {
         let free = self.is_free(&dst);
         if free && self.without_lanes(inst, dst) {
+            return;
+        }
+        if let (true, Some(by_rows)) = (free && !self.in_memory.is_empty(), selected.by_rows)
+            && self.pure_by_rows(inst, by_rows, dst)
+        {
             return;
         }
         // Most ops have no more than three.
@@ -197,11 +208,12 @@ impl Machine<'_, '_> {
     /// Hands a value over to a block's parameter.
     pub(crate) fn hand_over(&mut self, c: &Copy) {
         let Column { shape, affine, .. } = *self.column(c.src);
+        debug_assert!(shape != Shape::InMemory, "only a pure op reads what is still in memory");
         if shape != Shape::Varying && self.is_free(&c.dst) {
             match shape {
                 Shape::Known => self.set_known(c.dst, affine.base),
                 Shape::Affine => self.columns[c.dst.at.place as usize] = Column::of(affine),
-                Shape::Uniform | Shape::Varying => {
+                Shape::Uniform | Shape::Varying | Shape::InMemory => {
                     self.regs.copy(c.dst, c.src, self.base, 1);
                     self.wrote_uniform(c.dst);
                 }

@@ -14,6 +14,7 @@ use crate::lower::{
     Terminator, known, lane_place,
 };
 use crate::regs::Regs;
+use crate::rows::InMemory;
 use crate::shape::{Affine, Column, Extents};
 use hostwarp_ir::{BarrierKind, Block, Special, TrapKind};
 use std::time::Duration;
@@ -95,6 +96,12 @@ pub(crate) struct Machine<'a, 'l> {
     /// The shapes of the batch's columns.
     pub(crate) columns: Vec<Column>,
     pub(crate) extents: Extents,
+    /// Columns that have been loaded and not read.
+    pub(crate) in_memory: Vec<InMemory>,
+    /// The shared memory of each CTA.
+    pub(crate) shared: Vec<*const u8>,
+    /// What runs are whole CTAs, one behind the other.
+    pub(crate) whole: bool,
     /// Some lanes of the batch are elsewhere.
     pub(crate) others: bool,
     /// What they need, if there are any: a bit for each place.
@@ -142,6 +149,7 @@ pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
     // nothing else touches them while the machine lives. Nothing is written to the constants.
     let regs = unsafe { Regs::new(base, lanes, code.tools) };
     let groups = std::mem::take(&mut cta.scratch.groups);
+    let shared = (0..cta.room() as usize).map(|n| cta.memory_number(n).shared.as_ptr()).collect();
     let mut machine = Machine {
         launch,
         cta,
@@ -149,6 +157,9 @@ pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
         segments: Default::default(),
         columns: vec![],
         extents,
+        in_memory: vec![],
+        shared,
+        whole: false,
         others: false,
         needed: vec![],
         code,
@@ -536,6 +547,10 @@ impl Machine<'_, '_> {
                 _ => self.segments.push(Segment { first: warp, end: warp + 1, cta, in_cta, full }),
             }
         }
+        let of_cta = self.launch.warps() as usize;
+        self.whole = self.hull().full
+            && masks.iter().all(|m| *m == 0 || *m == u32::MAX)
+            && self.segments.iter().all(|s| s.warps() == of_cta);
     }
 
     /// Runs the block of a group whose masks are set.
@@ -555,7 +570,9 @@ impl Machine<'_, '_> {
     /// Runs an instruction that is more than a pure op.
     fn inst(&mut self, inst: &Inst) -> Result<(), Box<Stop>> {
         match (&inst.kind, inst.dst) {
-            (Kind::Load { mem, size, wide }, Some(dst)) => self.load(inst, dst, *mem, *size, *wide)?,
+            (Kind::Load { mem, size, wide, once }, Some(dst)) => {
+                self.load(inst, dst, *mem, *size, *wide, *once)?
+            }
             (Kind::Store { mem, size, wide }, _) => self.store(inst, *mem, *size, *wide)?,
             (Kind::Atomic { op, mem, elem, wide }, Some(dst)) => {
                 self.atomic(inst, dst, *op, *mem, *elem, *wide)?

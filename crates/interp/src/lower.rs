@@ -7,7 +7,7 @@ use hostwarp_ir::{
     self as ir, AtomicOp, Axis, BarrierKind, Elem, Function, Mem, Op, Special, Term, TrapKind, Type, Value,
 };
 use hostwarp_plan::{Invariance, Plan};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::collections::HashMap;
 
 /// Where an operand lies.
@@ -66,6 +66,8 @@ pub(crate) enum Kind {
         mem: Mem,
         size: u32,
         wide: bool,
+        /// The value is read once, by an op that can take it as it lies in memory and comes before anything that could change it there.
+        once: bool,
     },
     Store {
         mem: Mem,
@@ -282,6 +284,60 @@ fn copies(i: &ir::Inst, func: &Function) -> bool {
     }
 }
 
+/// Finds the loads whose value is read once, by an op that can take it as it lies in memory and comes before anything that could change it
+/// there.
+fn mark_read_once(insts: &mut [Inst], term: &Terminator) {
+    // The load whose value a place holds, with the number of times it is read and whether that is as it should be.
+    let mut held: HashMap<u32, (usize, usize, bool)> = HashMap::new();
+    let mut found = vec![];
+    let mut last_change = 0;
+    for (n, inst) in insts.iter().enumerate() {
+        let pure = matches!(inst.kind, Kind::Pure(_));
+        let by_rows = matches!(inst.kind, Kind::Pure(Selected { by_rows: Some(_), .. }));
+        for at in inst.args.iter().chain(&inst.guard) {
+            if let Some((load, reads, good)) = held.get_mut(&at.place) {
+                *reads += 1;
+                *good &= by_rows && last_change <= *load;
+            }
+        }
+        let load = matches!(inst.kind, Kind::Load { .. });
+        if !pure && !load {
+            last_change = n;
+        }
+        let Some(dst) = inst.dst else { continue };
+        found.extend(held.remove(&dst.at.place));
+        if load && dst.free {
+            held.insert(dst.at.place, (n, 0, true));
+        }
+    }
+    term.for_each_read(|at| {
+        held.remove(&at.place);
+    });
+    for (load, reads, good) in found.into_iter().chain(held.into_values()) {
+        if let (Kind::Load { once, .. }, 1, true) = (&mut insts[load].kind, reads, good) {
+            *once = true;
+        }
+    }
+}
+
+impl Terminator {
+    /// All operands.
+    fn for_each_read(&self, f: impl FnMut(&Arg)) {
+        let (args, edges): (SmallVec<[&Arg; 2]>, SmallVec<[&Edge; 2]>) = match self {
+            Terminator::Jump(edge) => (smallvec![], smallvec![edge]),
+            Terminator::Branch(cond, yes, no) => (smallvec![cond], smallvec![yes, no]),
+            Terminator::Switch(value, edges) => (smallvec![value], edges.iter().collect()),
+            Terminator::Exit | Terminator::Trap(_) => (smallvec![], smallvec![]),
+            Terminator::Barrier { id, count, next, .. } => {
+                (std::iter::once(id).chain(count).collect(), smallvec![next])
+            }
+            Terminator::WarpSync { mask, next } => (smallvec![mask], smallvec![next]),
+        };
+        let handed_over = edges.iter().flat_map(|e| &e.copies).map(|c| &c.src);
+        args.into_iter().chain(handed_over).for_each(f);
+    }
+}
+
 impl Lowering<'_> {
     fn column(&mut self, ty: Type) -> u32 {
         let at = self.const_bytes;
@@ -420,6 +476,7 @@ impl Lowering<'_> {
                 Terminator::WarpSync { mask: self.arg(*mask), next: self.edge(b, next) }
             }
         };
+        mark_read_once(&mut insts, &term);
         CodeBlock { position, needs: vec![], insts, term, term_line: data.term_line }
     }
 
@@ -438,7 +495,9 @@ impl Lowering<'_> {
         let line = i.line;
         let wide = types.first() == Some(&Type::I64);
         let kind = match i.op {
-            Op::Load(mem) => Kind::Load { mem, size: dst.map_or(0, |d| d.at.bytes.into()), wide },
+            Op::Load(mem) => {
+                Kind::Load { mem, size: dst.map_or(0, |d| d.at.bytes.into()), wide, once: false }
+            }
             Op::Store(mem) => {
                 let ty = types[1];
                 // Memory holds bits, so this is where a NaN must be the canonical one.

@@ -1,6 +1,6 @@
 //! Reaching the columns of a CTA.
 
-use crate::kernels::{CHUNK, Operand, Step, Tools};
+use crate::kernels::{CHUNK, Layout, Operand, Step, Tools};
 use crate::lower::{Arg, Dst};
 
 /// The memory that operands lie in.
@@ -125,30 +125,20 @@ impl Regs {
         unsafe { self.tools.gather(to, self.operand(at, first), wide, memory, base, bytes, masks) }
     }
 
-    /// Fills lanes from warp `first` on with `count` rows of `len` lanes of `bytes` bytes: what lies at `memory` and every `step` bytes from
-    /// there, one behind the other, or (`same`) one for all lanes of a row.
+    /// Fills lanes from warp `first` on with rows of `bytes` bytes a lane that lie in memory at each of some addresses.
     ///
     /// # Safety
     /// All of it can be read, is aligned, and is no column. There are that many lanes.
-    #[allow(clippy::too_many_arguments)] // of a kernel
     pub(crate) unsafe fn rows(
         &self,
         to: Arg,
         first: usize,
-        memory: *const u8,
-        step: isize,
-        count: usize,
-        len: usize,
+        memory: &[*const u8],
+        layout: Layout,
         bytes: usize,
-        same: bool,
     ) {
-        let to = self.ptr(to, first);
-        if !same && count == 1 {
-            // SAFETY: handed on from the caller.
-            return unsafe { std::ptr::copy_nonoverlapping(memory, to, len * bytes) };
-        }
         // SAFETY: handed on from the caller.
-        unsafe { self.tools.rows(to, memory, step, count, len, bytes, same) }
+        unsafe { self.tools.rows(self.ptr(to, first), memory, layout, bytes) }
     }
 
     /// Runs a kernel for `warps` warps from `first` on. Operands with a step begin at warp 0, others are the same for all.
@@ -189,7 +179,7 @@ impl Regs {
         let (to, from, bytes) = (self.ptr(at, warp), (&raw const *value).cast(), at.bytes.into());
         debug_assert!(size_of::<T>() >= bytes);
         // SAFETY: the column is valid and aligned by the promise of the type, and the value is as large and as aligned as its lanes.
-        unsafe { self.tools.rows(to, from, 0, 1, CHUNK, bytes, true) }
+        unsafe { self.tools.rows(to, &[from], Layout::row(CHUNK, true), bytes) }
     }
 
     /// Copies a column's lanes of the first warp to all others of a batch.

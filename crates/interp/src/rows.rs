@@ -2,9 +2,9 @@
 
 use crate::access::space_of;
 use crate::exec::{Machine, Segment};
-use crate::kernels::CHUNK;
+use crate::kernels::{CHUNK, Layout, PIECE, RowsFn, RowsFrom, RowsOf, RowsStep};
 use crate::lower::{Arg, Base, Dst, Inst};
-use crate::shape::Affine;
+use crate::shape::{Affine, Column};
 use hostwarp_ir::{self as ir, Mem};
 use hostwarp_memory::{Scalar, Space, map};
 
@@ -23,22 +23,19 @@ struct Stretch {
 struct RowsAt {
     /// Of the first row.
     addr: u64,
-    step: i64,
-    count: usize,
-    /// Lanes in a row.
-    len: usize,
-    /// Bytes from lane to lane in a row: as many as a lane takes, or none.
-    stride: usize,
+    layout: Layout,
 }
 
 impl RowsAt {
     /// The stretch that the rows lie in, if they are aligned.
     fn stretch(&self, mem: Mem, size: usize, wide: bool) -> Option<Stretch> {
-        let far = self.step.wrapping_mul(self.count as i64 - 1);
+        let Layout { count, len, step, same } = self.layout;
+        let far = step.wrapping_mul(count as i64 - 1);
         let low = self.addr.wrapping_add_signed(far.min(0));
         let last = self.addr.checked_add_signed(far.max(0))?;
-        let end = last.checked_add(((self.len - 1) * self.stride + size) as u64)?;
-        let aligned = (self.addr | self.step as u64) & (size as u64 - 1) == 0;
+        let row = if same { size } else { len * size };
+        let end = last.checked_add(row as u64)?;
+        let aligned = (self.addr | step as u64) & (size as u64 - 1) == 0;
         if !aligned || low > self.addr || !wide && end > 1 << 32 {
             return None;
         }
@@ -51,7 +48,134 @@ impl RowsAt {
     }
 }
 
+/// The space that the first address is in.
+fn space_at(mem: Mem, addr: &Affine) -> Space {
+    match mem.space {
+        ir::Space::Generic => map::decode(addr.base).0,
+        space => space_of(space),
+    }
+}
+
+/// A column that has been loaded and is still where it was, as rows of each CTA's shared memory, which no other CTA can change: read by
+/// the one op that needs it ([`crate::lower::Kind::Load`]), it does not have to be written out.
+#[derive(Clone, Copy)]
+pub(crate) struct InMemory {
+    place: u32,
+    /// Where the first row begins.
+    at: usize,
+    layout: Layout,
+}
+
 impl Machine<'_, '_> {
+    /// What a column is that is still in memory, which is read now.
+    pub(crate) fn take_in_memory(&mut self, at: Arg) -> InMemory {
+        let held = self.in_memory.iter().position(|m| m.place == at.place);
+        self.columns[at.place as usize] = Column::VARYING;
+        self.in_memory.swap_remove(held.expect("loaded before"))
+    }
+
+    /// The shared memory of the CTAs in a segment.
+    fn shared_of(&self, all: &Segment) -> &[*const u8] {
+        let last = self.cta.cta_of(all.end - 1).0;
+        &self.shared[all.cta..=last]
+    }
+
+    /// Writes out what is still in memory, for whole CTAs.
+    pub(crate) fn read_in_memory(&self, from: &InMemory, to: Arg, all: &Segment) {
+        let shared = self.shared_of(all).iter().map(|shared| shared.wrapping_add(from.at));
+        let memory: smallvec::SmallVec<[*const u8; 16]> = shared.collect();
+        // SAFETY: the rows were found to be inside and aligned when they were loaded, and all CTAs have as much shared memory. It is no
+        // part of a column.
+        unsafe { self.regs.rows(to, all.first, &memory, from.layout, to.bytes.into()) }
+    }
+
+    /// Runs an op on f32 of which some are still in memory, if they lie in rows of one length. Answers whether it could.
+    pub(crate) fn pure_by_rows(&mut self, inst: &Inst, by_rows: RowsFn, dst: Dst) -> bool {
+        let mut layouts = [None; 3];
+        for (layout, at) in layouts.iter_mut().zip(&inst.args) {
+            *layout = self.in_memory.iter().find(|m| m.place == at.place).map(|m| m.layout);
+        }
+        // What is one row is also several shorter ones.
+        let of = |l: &Layout| if l.count == 1 && l.len.is_multiple_of(PIECE) { PIECE } else { l.len };
+        let Some(len) = layouts.iter().flatten().map(of).max() else { return false };
+        if !len.is_multiple_of(PIECE) || layouts.iter().flatten().any(|l| l.count > 1 && l.len != len) {
+            return false;
+        }
+        let all = self.hull();
+        let row = len as isize * 4;
+        let mut args = [RowsOf { from: RowsFrom::One(std::ptr::null()), step: 0, same: true }; 3];
+        let mut offsets = [None; 3];
+        for (k, at) in inst.args.iter().enumerate() {
+            let (from, step, same) = if let Some(layout) = layouts[k] {
+                offsets[k] = Some(self.take_in_memory(*at).at);
+                let step = match layout {
+                    Layout { count: 1, same: true, .. } => 0,
+                    Layout { count: 1, .. } => row,
+                    _ => layout.step as isize,
+                };
+                (std::ptr::null(), step, layout.same)
+            } else if self.column(*at).is_uniform() && at.place != dst.at.place {
+                self.write_warp(*at);
+                (self.regs.operand(*at, self.base).at, 0, true)
+            } else {
+                self.write_out(*at);
+                (self.regs.operand(*at, all.first).at, row, false)
+            };
+            args[k] = RowsOf { from: RowsFrom::One(from), step, same };
+        }
+        let sets = self.shared_of(&all);
+        for (arg, offset) in args.iter_mut().zip(offsets) {
+            if let Some(offset) = offset {
+                arg.from = RowsFrom::Each(sets, offset);
+            }
+        }
+        let count = self.launch.lanes() as usize / len;
+        let step = RowsStep {
+            sets: sets.len(),
+            count,
+            len,
+            dst: self.regs.operand(dst.at, all.first).at.cast_mut(),
+            args,
+        };
+        // SAFETY: as in `read_in_memory`; columns are valid for all warps that run, which are those of whole CTAs, and the code was lowered
+        // for a level that this CPU has.
+        unsafe { by_rows(&step) };
+        self.wrote(dst);
+        true
+    }
+
+    /// Loads from the shared memory of whole CTAs that all have the same addresses. Answers whether it could.
+    fn load_shared<T: Scalar, const N: usize>(
+        &mut self,
+        addr: &Affine,
+        dst: Dst,
+        mem: Mem,
+        wide: bool,
+        once: bool,
+    ) -> bool {
+        let size = size_of::<[T; N]>();
+        let shared = space_at(mem, addr) == Space::Shared;
+        if !shared || !self.whole || self.cta.room() > 1 && addr.strides[2] != 0 || !self.is_free(&dst) {
+            return false;
+        }
+        let all = self.hull();
+        let lanes = self.launch.lanes() as usize;
+        let rows = self.rows_at(addr, all.first * CHUNK, lanes, size, wide);
+        let Some((rows, s)) = rows.and_then(|r| Some((r, r.stretch(mem, size, wide)?))) else { return false };
+        if s.space != Space::Shared || self.cta.memory.shared.run::<u8>(s.at, s.bytes).is_none() {
+            return false;
+        }
+        let from = InMemory { place: dst.at.place, at: s.at as usize + s.first_row, layout: rows.layout };
+        if once {
+            self.columns[dst.at.place as usize] = Column::IN_MEMORY;
+            self.in_memory.push(from);
+        } else {
+            self.read_in_memory(&from, dst.at, &all);
+            self.wrote(dst);
+        }
+        true
+    }
+
     /// Whether all lanes that run take part in an access.
     fn is_unguarded(&self, inst: &Inst) -> bool {
         inst.guard.is_none_or(|g| self.uniform(g).is_some_and(|bit| bit & 1 != 0))
@@ -72,16 +196,9 @@ impl Machine<'_, '_> {
         Some(block.run::<u8>(addr, bytes)?.as_ptr())
     }
 
-    /// The warps of each access: one for all if they see the same memory in even rows, and else one for each CTA.
-    fn parts(&self, addr: &Affine, mem: Mem) -> smallvec::SmallVec<[Segment; 8]> {
-        let space = match mem.space {
-            ir::Space::Generic => map::decode(addr.base).0,
-            space => space_of(space),
-        };
-        if self.cta.room() > 1 && (space == Space::Shared || !addr.rows(self.extents).even) {
-            return smallvec::SmallVec::from_slice(&self.segments);
-        }
-        smallvec::smallvec![self.hull()]
+    /// Whether each CTA needs an access of its own: where they do not see the same memory in even rows.
+    fn is_apart(&self, addr: &Affine, mem: Mem) -> bool {
+        self.cta.room() > 1 && (space_at(mem, addr) == Space::Shared || !addr.rows(self.extents).even)
     }
 
     /// Loads where the shape of the addresses says all that has to be known. Answers whether it could.
@@ -92,6 +209,7 @@ impl Machine<'_, '_> {
         dst: Dst,
         mem: Mem,
         wide: bool,
+        once: bool,
     ) -> bool {
         let Some(addr) = self.affine(inst.args[0]) else { return false };
         if !self.is_unguarded(inst) {
@@ -114,16 +232,19 @@ impl Machine<'_, '_> {
                 };
             }
         }
-        self.load_rows::<T, N>(addr, dst, mem, wide)
+        self.load_shared::<T, N>(&addr, dst, mem, wide, once) || self.load_rows::<T, N>(addr, dst, mem, wide)
     }
 
     fn load_rows<T: Scalar, const N: usize>(&mut self, addr: Affine, dst: Dst, mem: Mem, wide: bool) -> bool {
         let size = size_of::<[T; N]>();
-        let parts = self.parts(&addr, mem);
-        let mut found: smallvec::SmallVec<[(RowsAt, *const u8); 8]> = smallvec::smallvec![];
+        let whole = [self.hull()];
+        let parts = if self.is_apart(&addr, mem) { &self.segments[..] } else { &whole };
+        // Where the rows of each part lie, and how from which part on.
+        let mut memory: smallvec::SmallVec<[*const u8; 16]> = smallvec::smallvec![];
+        let mut layouts: smallvec::SmallVec<[(usize, Layout); 2]> = smallvec::smallvec![];
         let mut before: Option<(RowsAt, Stretch)> = None;
-        let mut seen = (0, 0);
-        for part in &parts {
+        let (mut seen, mut end) = ((0, 0), usize::MAX);
+        for (i, part) in parts.iter().enumerate() {
             // Lanes that do not run may be read for, where there is something to read.
             let lanes = part.warps() * CHUNK - self.run_mask(part.end - 1).leading_zeros() as usize;
             let these = (lanes, part.in_cta);
@@ -135,15 +256,20 @@ impl Machine<'_, '_> {
             let Some((rows, stretch)) = &before else { return false };
             let host = self.host(stretch.space, part.cta, stretch.at, stretch.bytes);
             let Some(host) = host else { return false };
-            found.push((*rows, host.wrapping_add(stretch.first_row)));
+            if part.first != end || layouts.last().is_none_or(|(_, layout)| *layout != rows.layout) {
+                layouts.push((i, rows.layout));
+            }
+            end = part.first + lanes / CHUNK;
+            memory.push(host.wrapping_add(stretch.first_row));
         }
-        let dst = self.open(dst);
         let full = parts.iter().all(|part| part.full);
+        let firsts: smallvec::SmallVec<[usize; 2]> = layouts.iter().map(|(i, _)| parts[*i].first).collect();
+        let dst = self.open(dst);
         let to = if full || dst.free { dst.at } else { Arg { base: Base::Scratch, offset: 0, ..dst.at } };
-        for (part, (rows, host)) in parts.iter().zip(&found) {
-            let (step, same) = (rows.step as isize, rows.stride == 0);
+        for (n, (from, layout)) in layouts.iter().enumerate() {
+            let until = layouts.get(n + 1).map_or(memory.len(), |(i, _)| *i);
             // SAFETY: the stretch from the first to the last byte of all rows is there, aligned for `size`. It is no part of a column.
-            unsafe { self.regs.rows(to, part.first, *host, step, rows.count, rows.len, size, same) };
+            unsafe { self.regs.rows(to, firsts[n], &memory[*from..until], *layout, size) };
         }
         if to != dst.at {
             for s in &self.segments {
@@ -167,14 +293,15 @@ impl Machine<'_, '_> {
         }
         let at = addr.at(first, self.extents);
         let at = if wide { at } else { at as u32 as u64 };
-        let one = RowsAt { addr: at, step: 0, count: 1, len: lanes, stride: if same { 0 } else { size } };
+        let one = RowsAt { addr: at, layout: Layout::row(lanes, same) };
         // Dividing 32 bits takes half as long as 64.
         let (first, last, lanes, len) = (first as u32, end as u32 - 1, lanes as u32, rows.len as u32);
         if last < len || first / len == last / len {
             return Some(one);
         }
         let whole = rows.even && first.is_multiple_of(len) && lanes.is_multiple_of(len);
-        whole.then(|| RowsAt { step: rows.step, count: (lanes / len) as usize, len: rows.len, ..one })
+        let layout = Layout { count: (lanes / len) as usize, len: rows.len, step: rows.step, same };
+        whole.then_some(RowsAt { addr: at, layout })
     }
 
     /// Stores where the shape of the addresses says all that has to be known. Answers whether it could; if not, something may have been
@@ -192,24 +319,27 @@ impl Machine<'_, '_> {
         if !self.is_unguarded(inst) || value.step == 0 {
             return false;
         }
-        let mut found: smallvec::SmallVec<[(Segment, RowsAt); 8]> = smallvec::smallvec![];
-        for part in self.parts(&addr, mem) {
-            let Some(lanes) = self.prefix(&part) else { return false };
+        let whole = [self.hull()];
+        let parts = if self.is_apart(&addr, mem) { &self.segments[..] } else { &whole };
+        let mut found: smallvec::SmallVec<[(usize, RowsAt); 16]> = smallvec::smallvec![];
+        for part in parts {
+            let Some(lanes) = self.prefix(part) else { return false };
             let Some(rows) = self.rows_at(&addr, part.first * CHUNK, lanes, size, wide) else { return false };
-            let end = rows.addr as u128 + (rows.len * size) as u128;
-            if rows.stride == 0 || !wide && (rows.count > 1 || end > 1 << 32) {
+            let Layout { count, len, same, .. } = rows.layout;
+            let end = rows.addr as u128 + (len * size) as u128;
+            if same || !wide && (count > 1 || end > 1 << 32) {
                 return false;
             }
-            found.push((part, rows));
+            found.push((part.first, rows));
         }
         self.write_out(value);
-        found.iter().all(|(part, rows)| {
-            (0..rows.count).all(|r| {
-                let from = self.regs.ptr(value, part.first).cast::<[T; N]>().wrapping_add(r * rows.len);
+        found.iter().all(|(warp, RowsAt { addr, layout })| {
+            (0..layout.count).all(|r| {
+                let from = self.regs.ptr(value, *warp).cast::<[T; N]>().wrapping_add(r * layout.len);
                 // SAFETY: the column is valid for these warps, and nothing writes to it meanwhile.
-                let values = unsafe { std::slice::from_raw_parts(from.cast_const(), rows.len) };
-                let to = rows.addr.wrapping_add_signed(rows.step.wrapping_mul(r as i64));
-                self.write_run(mem, part.first, to, values.as_flattened(), size as u64)
+                let values = unsafe { std::slice::from_raw_parts(from.cast_const(), layout.len) };
+                let to = addr.wrapping_add_signed(layout.step.wrapping_mul(r as i64));
+                self.write_run(mem, *warp, to, values.as_flattened(), size as u64)
             })
         })
     }

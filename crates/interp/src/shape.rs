@@ -16,6 +16,8 @@ pub(crate) enum Shape {
     Known,
     /// Evenly spaced along each axis, and not the same everywhere.
     Affine,
+    /// Anything: it has been loaded and is still where it was ([`crate::rows::InMemory`]).
+    InMemory,
 }
 
 /// What is known of a place.
@@ -40,6 +42,8 @@ pub(crate) enum Written {
 impl Column {
     pub(crate) const VARYING: Column =
         Column { shape: Shape::Varying, written: Written::All, affine: Affine::uniform(0) };
+    pub(crate) const IN_MEMORY: Column =
+        Column { shape: Shape::InMemory, written: Written::Nothing, affine: Affine::uniform(0) };
     pub(crate) const UNIFORM: Column =
         Column { shape: Shape::Uniform, written: Written::Warp, affine: Affine::uniform(0) };
 

@@ -13,9 +13,11 @@
 mod float;
 mod int;
 mod lanes;
+mod rows;
 mod select;
 mod tools;
 
+pub(crate) use rows::{Layout, PIECE, RowsFn, RowsFrom, RowsOf, RowsStep};
 pub(crate) use select::{Selected, select};
 pub(crate) use tools::{Tools, bits};
 

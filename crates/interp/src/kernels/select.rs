@@ -1,7 +1,7 @@
 //! Which kernel does an op.
 
-use super::{KernelFn, Level, float, int, lanes};
-use hostwarp_ir::{Op, Type};
+use super::{KernelFn, Level, RowsFn, float, int, lanes, rows};
+use hostwarp_ir::{Op, Round, Type};
 
 /// A kernel and how to call it.
 #[derive(Clone, Copy, Debug)]
@@ -12,14 +12,20 @@ pub(crate) struct Selected {
     pub(crate) log_chunks: u8,
     /// Constants of the op.
     pub(crate) imm: u64,
+    /// The kernel that takes arguments as they lie in memory, if there is one.
+    pub(crate) by_rows: Option<RowsFn>,
 }
 
 /// The kernel of a pure op; none for ops that are something else: constants, specials and what is not primitive.
 pub(crate) fn select(op: Op, args: &[Type], result: Type, level: Level) -> Option<Selected> {
     let first = args.first().copied()?;
-    let by_element =
-        |kernel: KernelFn| Selected { kernel, log_chunks: first.count.trailing_zeros() as u8, imm: 0 };
-    let by_lane = |kernel: KernelFn, imm: u64| Selected { kernel, log_chunks: 0, imm };
+    let by_element = |kernel: KernelFn| Selected {
+        kernel,
+        log_chunks: first.count.trailing_zeros() as u8,
+        imm: 0,
+        by_rows: None,
+    };
+    let by_lane = |kernel: KernelFn, imm: u64| Selected { kernel, log_chunks: 0, imm, by_rows: None };
     Some(match op {
         Op::Int(op) => by_element(int::int_bin(op, result.elem, level)),
         Op::IntUn(op) => by_element(int::int_un(op, result.elem, level)),
@@ -36,6 +42,10 @@ pub(crate) fn select(op: Op, args: &[Type], result: Type, level: Level) -> Optio
         Op::Permute(p) => by_lane(lanes::permute(result, level), u64::from_le_bytes(p)),
         Op::HSum { signed } => by_lane(lanes::hsum(signed, first, level), 0),
         Op::Lookup(table) => by_lane(lanes::lookup(level), table as u64),
+        Op::Fma { round: Round::Nearest, ftz: false } if first == Type::F32 => Selected {
+            by_rows: rows::fma(level),
+            ..by_element(float::float(op, first.elem, result.elem, level)?)
+        },
         _ => by_element(float::float(op, first.elem, result.elem, level)?),
     })
 }

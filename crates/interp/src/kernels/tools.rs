@@ -1,5 +1,6 @@
 //! What the engine does with columns besides computing: masks, runs of addresses, blending.
 
+use super::rows::{Layout, PIECE, Rows};
 use super::{CHUNK, Kernel, KernelFn, Level, Operand, Step, pick, select, write};
 use std::marker::PhantomData;
 
@@ -53,7 +54,7 @@ impl<A: Bits + Into<u64>, L: Bits> Kernel for Gather<A, L> {
 }
 
 /// What a lane holds, as integers. Choosing by arithmetic: choosing by `if` may become a choice between pointers, lane by lane.
-trait Bits: Copy {
+pub(super) trait Bits: Copy {
     const ZERO: Self;
 
     /// `a` if `bit` is 1, `b` if it is 0.
@@ -186,56 +187,6 @@ macro_rules! ramp {
 ramp!(u32);
 ramp!(u64);
 
-/// `n` rows of `imm` lanes, one behind the other: what lies at the argument's chunks, or (`SAME`) one value of it for all lanes of a row.
-/// The second argument has no bits set in the first half of a chunk and all in the second.
-struct Rows<L, const SAME: bool>(PhantomData<L>);
-
-/// Lanes of a row that is written at once.
-const PIECE: usize = 16;
-
-impl<L: Bits, const SAME: bool> Kernel for Rows<L, SAME> {
-    #[inline(always)]
-    unsafe fn run(s: &Step) {
-        // SAFETY: handed on from the caller.
-        let (memory, to, len) = (unsafe { s.arg(0) }, s.dst.cast::<L>(), s.imm as usize);
-        // Steps may be negative: they wrap.
-        let row = |r: usize| memory.at.wrapping_add(r.wrapping_mul(memory.step)).cast::<L>();
-        let mut done = 0;
-        if len == PIECE && SAME {
-            // Two rows are a chunk, and loops over a chunk are what becomes vector code.
-            for i in 0..s.n / 2 {
-                // SAFETY: rows are valid on both sides, and no row is part of the result.
-                unsafe {
-                    let (a, b, second): (L, L, [L; CHUNK]) =
-                        (*row(2 * i), *row(2 * i + 1), s.arg(1).chunk(0));
-                    let mut r = [L::ZERO; CHUNK];
-                    for k in 0..CHUNK {
-                        r[k] = L::mix(second[k], b, a);
-                    }
-                    write(s, i, r);
-                }
-            }
-            done = s.n / 2 * 2;
-        } else if len == PIECE {
-            for r in 0..s.n {
-                // SAFETY: as above.
-                unsafe { write::<L, PIECE>(s, r, *row(r).cast()) }
-            }
-            done = s.n;
-        }
-        for r in done..s.n {
-            // SAFETY: as above.
-            unsafe {
-                let (from, to) = (row(r), to.add(r * len));
-                let value = *from;
-                for x in 0..len {
-                    *to.add(x) = if SAME { value } else { *from.add(x) };
-                }
-            }
-        }
-    }
-}
-
 /// Functions for one level of the CPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tools {
@@ -341,34 +292,28 @@ impl Tools {
         unsafe { self.ramp[usize::from(wide)](&s) }
     }
 
-    /// Fills `count` rows of `len` lanes of `bytes` (1 to 64, a power of two): what lies at `memory` and every `step` bytes from there, one
-    /// value behind the other, or (`same`) one for all lanes of a row.
+    /// Fills lanes of `bytes` (1 to 64, a power of two) with rows that lie in memory at each of some addresses.
     ///
     /// # Safety
     /// `dst` is valid for all rows, and so is what they are read from; all is aligned, and they do not overlap.
-    #[allow(clippy::too_many_arguments)] // of a kernel
-    pub(crate) unsafe fn rows(
-        &self,
-        dst: *mut u8,
-        memory: *const u8,
-        step: isize,
-        count: usize,
-        len: usize,
-        bytes: usize,
-        same: bool,
-    ) {
-        // One long row of the same is many short ones.
-        let (n, len, step) = match (count, len % PIECE) {
-            (1, 0) if same => (len / PIECE, PIECE, 0),
-            _ => (count, len, step),
-        };
+    pub(crate) unsafe fn rows(&self, dst: *mut u8, memory: &[*const u8], layout: Layout, bytes: usize) {
         /// Half of a chunk of the largest lanes without bits, and half a chunk with all.
         static HALVES: [[u64; 8 * PIECE]; 2] = [[0; 8 * PIECE], [u64::MAX; 8 * PIECE]];
+        /// Sets of rows that are read in one call.
+        const SETS: usize = 16;
         let halves = HALVES.as_ptr().cast::<u8>().wrapping_add((64 - bytes) * PIECE);
-        let args = [Operand { at: memory, step: step as usize }, Operand { at: halves, step: 0 }];
-        let s = Step { n, dst, args: args.as_ptr(), imm: len as u64 };
-        // SAFETY: handed on from the caller.
-        unsafe { self.rows[usize::from(same)][log(bytes)](&s) }
+        let Layout { count, len, step, same } = layout.in_pieces(bytes);
+        let imm = (count as u64) << 32 | len as u64;
+        let mut args = [Operand { at: halves, step: 0 }; 1 + SETS];
+        for (i, sets) in memory.chunks(SETS).enumerate() {
+            for (arg, at) in args[1..].iter_mut().zip(sets) {
+                *arg = Operand { at: *at, step: step as usize };
+            }
+            let dst = dst.wrapping_add(i * SETS * count * len * bytes);
+            let s = Step { n: sets.len(), dst, args: args.as_ptr(), imm };
+            // SAFETY: handed on from the caller.
+            unsafe { self.rows[usize::from(same)][log(bytes)](&s) }
+        }
     }
 
     /// The bits of a column of `i1`, for as many warps as there is room.

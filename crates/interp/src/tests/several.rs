@@ -102,6 +102,89 @@ fn ctas_keep_to_themselves() {
     }
 }
 
+/// Where a thread of a block of so many along x and y finds an operand, as the factors of its x and y in words of shared memory.
+fn patterns(block: [u32; 3]) -> [(u32, u32); 5] {
+    let row = block[0];
+    [(0, row), (1, 0), (1, row), (0, 0), (block[1], 1)]
+}
+
+/// Products of what lies in shared memory in all patterns, each argument in each, as one number; then once more with what a thread has
+/// overwritten between the load and the use.
+fn products(block: [u32; 3]) -> Function {
+    let mut b = Builder::new("products");
+    let threads = block[0] * block[1];
+    b.func().info.shared_bytes = threads * 4;
+    let out = param(&mut b, 0);
+    let [x, y] = [Axis::X, Axis::Y].map(|a| b.special(Special::Tid(a)));
+    let cx = b.special(Special::Ctaid(Axis::X));
+    let thread = linear(&mut b, x, 1, y, block[0].into());
+    let value = linear(&mut b, cx, 100, thread, 1);
+    let own = b.inst(Op::IntToF { signed: true, round: Round::Nearest }, &[value], Type::F32);
+    let bits = b.inst(Op::ToBits, &[own], Type::I32);
+    let mine = b.int_imm(IntBin::Mul, thread, 4);
+    store(&mut b, Space::Shared, mine, bits);
+    barrier(&mut b);
+    let fma = Op::Fma { round: Round::Nearest, ftz: false };
+    let at = patterns(block).map(|(a, c)| linear(&mut b, x, (a * 4).into(), y, (c * 4).into()));
+    let mut sum = b.iconst(Type::I32, 0);
+    let mut count = |b: &mut Builder, product: Value| {
+        let bits = b.inst(Op::ToBits, &[product], Type::I32);
+        let shifted = b.int_imm(IntBin::Mul, sum, 31);
+        sum = b.add(shifted, bits);
+        sum
+    };
+    let get = |b: &mut Builder, n: usize| match at.get(n) {
+        Some(at) => {
+            let bits = load(b, Space::Shared, *at, Type::I32);
+            b.inst(Op::FromBits, &[bits], Type::F32)
+        }
+        None => own,
+    };
+    for n in 0..6 * 6 * 6 {
+        let args = [n / 36, n / 6 % 6, n % 6].map(|n| get(&mut b, n));
+        let product = b.inst(fma, &args, Type::F32);
+        count(&mut b, product);
+    }
+    barrier(&mut b);
+    let loaded = get(&mut b, 2);
+    let zero = b.iconst(Type::I32, 0);
+    store(&mut b, Space::Shared, mine, zero);
+    let product = b.inst(fma, &[loaded, own, own], Type::F32);
+    let sum = count(&mut b, product);
+    let number = linear(&mut b, cx, threads.into(), thread, 1);
+    let at = element(&mut b, out, number, 4);
+    store(&mut b, Space::Global, at, sum);
+    exit(b)
+}
+
+#[test]
+fn products_of_what_lies_in_shared_memory() {
+    for block in [[16, 16, 1], [32, 8, 1], [8, 8, 1], [256, 1, 1], [48, 2, 1], [1, 64, 1]] {
+        let threads = block[0] * block[1];
+        let value = |cta: u32, thread: u32| (cta * 100 + thread) as f32;
+        let want = |t: u32| {
+            let (cta, x, y) = (t / threads, t % threads % block[0], t % threads / block[0]);
+            let own = value(cta, t % threads);
+            let get = |n: usize| patterns(block).get(n).map_or(own, |(a, c)| value(cta, a * x + c * y));
+            let one = |n: usize| get(n / 36).mul_add(get(n / 6 % 6), get(n % 6));
+            let all = (0..6 * 6 * 6).map(one).chain([own.mul_add(own, own)]);
+            all.fold(0u32, |sum, v| sum.wrapping_mul(31).wrapping_add(v.to_bits()))
+        };
+        let want: Vec<u32> = (0..GRID[0] * threads).map(want).collect();
+        let rooms: [fn(&Launch) -> Cta; 2] = [Cta::new, Cta::for_some];
+        for program in programs(&products(block)) {
+            for room in rooms {
+                let device = device();
+                let out = device.alloc(want.len() as u64 * 4).expect("room");
+                let mut launch = Launch::new(&program, &device, [GRID[0], 1, 1], block);
+                launch.set_params(&params(&[out]));
+                assert_eq!(run_in(&launch, u64::MAX, room), Outcome::Done);
+                assert_eq!(read_u32(&device, out, want.len()), want, "{block:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_fault_names_the_cta_of_the_thread() {
     let mut b = Builder::new("bad");
