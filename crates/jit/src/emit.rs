@@ -272,8 +272,6 @@ entry:
 group:
   %lane0 = load i32, ptr %lane0.slot, align 8
   %resume = load i32, ptr %resume.slot, align 8
-  %whole.word = load i32, ptr %whole.slot, align 8
-  %whole = icmp ne i32 %whole.word, 0
 {}{}}}
 ",
             2 * self.windows,

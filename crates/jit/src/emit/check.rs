@@ -203,12 +203,12 @@ impl Emitter<'_> {
     fn places(&mut self, space: Space, len: u64, align: u32) -> Reg {
         let (_, size) = self.window(space);
         let name = format!("{}.{len}.{align}", size.trim_start_matches('%'));
-        let enough = self.once(&format!("{name}.enough"), |_| format!("icmp uge i64 {size}, {len}"));
-        let room = self.once(&format!("{name}.room"), |_| format!("sub i64 {size}, {len}"));
-        let shift = align.trailing_zeros();
-        let last = self.once(&format!("{name}.last"), |_| format!("lshr i64 {room}, {shift}"));
-        let count = self.once(&format!("{name}.count"), |_| format!("add i64 {last}, 1"));
-        self.once(&format!("{name}.places"), |_| format!("select i1 {enough}, i64 {count}, i64 0"))
+        self.t.declarations.insert("declare i64 @llvm.usub.sat.i64(i64, i64)".into());
+        let (shift, over) = (align.trailing_zeros(), len - u64::from(align).min(len));
+        let room = self.once(&format!("{name}.room"), |_| {
+            format!("call i64 @llvm.usub.sat.i64(i64 {size}, i64 {over})")
+        });
+        self.once(&format!("{name}.places"), |_| format!("lshr i64 {room}, {shift}"))
     }
 
     /// How many bytes are there from the granule of an offset in global memory on.

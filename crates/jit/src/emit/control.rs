@@ -1,13 +1,14 @@
 //! Blocks, branches and masks: see the head of [`super`].
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{BarrierKind, Block, Elem, Inst, IntCmp, Op, Order, Target, Term, Value};
+use hostwarp_ir::{BarrierKind, Block, Elem, Inst, IntCmp, Op, Order, Special, Target, Term, Value};
 use hostwarp_plan::Shape as Spread;
 
-use super::{Emitter, Paths, Shape, Text, Unsupported};
+use super::{Emitter, Known, Paths, Shape, Text, Unsupported};
 use crate::abi::{self, Callbacks, Ctx};
 use crate::lanes;
 
@@ -26,14 +27,13 @@ pub(super) enum Version {
     Masked,
 }
 
-impl<'a> Emitter<'a> {
+impl Emitter<'_> {
     pub(super) fn kernel(&mut self) -> Result<(), Unsupported> {
         self.allocas();
         let (w, lanes) = (self.w, self.lanes());
         let together = self.paths == Paths::Together;
         for b in self.plan.order.iter().filter(|_| !together) {
             let _ = writeln!(self.entry, "  %mask{} = alloca {lanes}, align 8", b.0);
-            let _ = writeln!(self.group_entry, "  store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0);
         }
         // Room for what is handed to callbacks: the widest value has eight elements of eight bytes.
         let _ = writeln!(self.entry, "  %addresses = alloca [{w} x i64], align 64");
@@ -55,7 +55,6 @@ impl<'a> Emitter<'a> {
         let slots = [
             ("lane0.slot", "i32", "%lane0.first"),
             ("resume.slot", "i32", "%resume.first"),
-            ("whole.slot", "i32", "%whole.first"),
             ("round.from", "i32", "-1"),
             ("end.from", "i32", "-1"),
             ("end.to", "i32", "0"),
@@ -80,6 +79,7 @@ impl<'a> Emitter<'a> {
             done = abi::DONE,
         );
         if self.has_warp_sync {
+            let whole = self.whole();
             let _ = writeln!(self.entry, "  %exited = alloca i{w}, align 8");
             let at = offset_of!(Ctx, active);
             let _ = write!(
@@ -87,7 +87,7 @@ impl<'a> Emitter<'a> {
                 "  %there.at = getelementptr i8, ptr %ctx, i64 {at}
   %there = load i{w}, ptr %there.at, align 8
   %missing = xor i{w} %there, -1
-  %absent = select i1 %whole, i{w} 0, i{w} %missing
+  %absent = select i1 {whole}, i{w} 0, i{w} %missing
   store i{w} %absent, ptr %exited, align 8
 "
             );
@@ -257,6 +257,7 @@ impl<'a> Emitter<'a> {
                     return Ok(());
                 }
                 self.t.label(&format!("c{}", b.0));
+                self.come_apart();
                 let all = Text::constant(lanes, 1);
                 self.t.line(format_args!("store {lanes} {all}, ptr %mask{}, align 8", b.0));
                 self.t.jump(&format!("m{}.part", b.0));
@@ -264,6 +265,15 @@ impl<'a> Emitter<'a> {
             Version::Masked => self.end_masked(b, &data.term),
         }
         Ok(())
+    }
+
+    /// Lanes that were together go different ways: from here on there are masks, empty ones at first. Before, and once all are together again,
+    /// nobody looks at them.
+    pub(super) fn come_apart(&mut self) {
+        let lanes = self.lanes();
+        for b in self.plan.order.iter().filter(|_| self.paths == Paths::All) {
+            self.t.line(format_args!("store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0));
+        }
     }
 
     /// Whether lanes come to this block from more than one place.
@@ -296,15 +306,12 @@ impl<'a> Emitter<'a> {
                 let over = self.careful.clone().filter(|_| self.paths == Paths::Together);
                 if self.lazy_compare.take() == Some(*c) {
                     let apart = over.clone().unwrap_or_else(|| self.t.fresh_label("apart"));
-                    let inst = self.try_uniform_compare(b, *c, yes, no, &apart);
+                    self.try_uniform_compare(b, *c, yes, no, &apart);
                     if over.is_some() {
                         return;
                     }
                     self.t.label(&apart);
-                    if let Some(inst) = inst {
-                        // It cannot fail where it could be made for one lane.
-                        let _ = self.pure(inst);
-                    }
+                    self.compare_apart(b, *c);
                 }
                 let c = self.vector(*c);
                 let w = self.w;
@@ -323,6 +330,7 @@ impl<'a> Emitter<'a> {
                     return;
                 }
                 self.t.label(&mixed);
+                self.come_apart();
                 self.split(b, &c, yes, no);
                 if self.paths == Paths::All {
                     self.t.jump(&format!("a{}", b.0));
@@ -335,6 +343,7 @@ impl<'a> Emitter<'a> {
                 }
             }
             Term::Switch(v, targets) => {
+                self.come_apart();
                 self.split_switch(b, *v, targets);
                 if self.paths == Paths::All {
                     self.t.jump(&format!("a{}", b.0));
@@ -390,20 +399,62 @@ impl<'a> Emitter<'a> {
         (fits && !others && !handed && !self.crosses[c.index()]).then_some(*c)
     }
 
-    /// Branches as the [comparison](Emitter::find_lazy_compare) goes in the first lane and the last, if it goes the same way, and to `apart` if
-    /// not. Answers the comparison.
-    fn try_uniform_compare(
-        &mut self,
-        b: Block,
-        c: Value,
-        yes: &Target,
-        no: &Target,
-        apart: &str,
-    ) -> Option<&'a Inst> {
+    /// The lanes of a [comparison](Emitter::find_lazy_compare) that goes one way in the first and another in the last.
+    fn compare_apart(&mut self, b: Block, c: Value) {
         let func = self.func;
-        let (_, n) = self.maker[c.index()]?;
+        let Some((_, n)) = self.maker[c.index()] else { return };
         let inst = &func.block(b).insts[n];
-        let Op::Cmp(op) = inst.op else { return None };
+        let Op::Cmp(op) = inst.op else { return };
+        let (x, y) = (inst.args[0], inst.args[1]);
+        if !self.counts_lanes(x, y) {
+            // It cannot fail where it could be made for one lane.
+            let _ = self.pure(inst);
+            return;
+        }
+        // From lane to lane it is one more, so the difference says how many lanes are on this side.
+        let (w, lanes, one) = (self.w, self.lanes(), self.one(self.ty(x)));
+        let or_equal = matches!(op, IntCmp::LeU | IntCmp::LeS);
+        let below = self.spread(y) == Spread::Uniform;
+        let (first, bound) = if below { (x, y) } else { (y, x) };
+        let (first, bound) = (self.scalar(first), self.scalar(bound));
+        let mut count = self.t.binary("sub", one, &bound, &first);
+        if or_equal == below {
+            count = self.t.binary("add", one, &count, "1");
+        }
+        let bits = one.elem.bits();
+        let count = match bits.cmp(&w) {
+            Ordering::Less => self.t.inst(format_args!("zext i{bits} {count} to i{w}")),
+            Ordering::Equal => count,
+            Ordering::Greater => self.t.inst(format_args!("trunc i{bits} {count} to i{w}")),
+        };
+        let mut bits = self.t.inst(format_args!("shl i{w} -1, {count}"));
+        if below {
+            bits = self.t.inst(format_args!("xor i{w} {bits}, -1"));
+        }
+        let vector = self.t.inst(format_args!("bitcast i{w} {bits} to {lanes}"));
+        self.known.insert(c, Known { vector: Some(vector), ..Known::default() });
+    }
+
+    /// Whether the lanes on each side of a [comparison](Emitter::find_lazy_compare) follow from a difference: it goes up by one, and that it
+    /// does not wrap has been made sure of.
+    fn counts_lanes(&self, x: Value, y: Value) -> bool {
+        let v = if self.spread(x) == Spread::Uniform { y } else { x };
+        let by_one = matches!(self.spread(v), Spread::Affine { stride: 1, .. });
+        self.rows == 1 && by_one && (self.is_tid(v) || self.careful.is_some())
+    }
+
+    /// The number of a thread is far from where numbers end.
+    fn is_tid(&self, v: Value) -> bool {
+        matches!(self.remade[v.index()], Some(Op::Special(Special::Tid(_))))
+    }
+
+    /// Branches as the [comparison](Emitter::find_lazy_compare) goes in the first lane and the last, if it goes the same way, and to `apart` if
+    /// not.
+    fn try_uniform_compare(&mut self, b: Block, c: Value, yes: &Target, no: &Target, apart: &str) {
+        let func = self.func;
+        let Some((_, n)) = self.maker[c.index()] else { return };
+        let inst = &func.block(b).insts[n];
+        let Op::Cmp(op) = inst.op else { return };
         let (x, y) = (inst.args[0], inst.args[1]);
         let one = self.one(self.ty(x));
         let (name, signed) = match op {
@@ -413,32 +464,38 @@ impl<'a> Emitter<'a> {
             _ => ("icmp sle", true),
         };
         let (first_x, first_y) = (self.scalar(x), self.scalar(y));
-        let mut no_wrap = String::new();
+        let mut no_wrap = None;
         let mut last = |e: &mut Self, v: Value, first: &str| match e.spread(v) {
             Spread::Affine { stride, .. } => {
                 let whole = stride.wrapping_mul(i64::from(e.row()) - 1) as u64 & one.elem.mask();
                 let last = e.t.binary("add", one, first, &Text::constant(one, whole));
-                no_wrap = e.t.compare(if signed { "icmp sle" } else { "icmp ule" }, one, first, &last);
+                if !e.is_tid(v) {
+                    let order = if signed { "icmp sle" } else { "icmp ule" };
+                    no_wrap = Some(e.t.compare(order, one, first, &last));
+                }
                 last
             }
             _ => first.to_owned(),
         };
         let (last_x, last_y) = (last(self, x, &first_x), last(self, y, &first_y));
+        if let Some(no_wrap) = no_wrap {
+            let even = self.t.fresh_label("even");
+            let wrapped = self.careful.clone().filter(|_| self.counts_lanes(x, y));
+            self.t.branch_likely(&no_wrap, &even, wrapped.as_deref().unwrap_or(apart));
+            self.t.label(&even);
+        }
         let at_first = self.t.compare(name, one, &first_x, &first_y);
         let at_last = self.t.compare(name, one, &last_x, &last_y);
-        let differ = self.t.inst(format_args!("xor i1 {at_first}, {at_last}"));
-        let alike = self.t.inst(format_args!("xor i1 {differ}, true"));
-        let fine = self.t.inst(format_args!("and i1 {alike}, {no_wrap}"));
-        let same = self.t.fresh_label("same");
-        self.t.branch_likely(&fine, &same, apart);
-        self.in_branch(&same, |e| {
-            let (then, otherwise) = (e.t.fresh_label("then"), e.t.fresh_label("else"));
-            e.t.branch(&at_first, &then, &otherwise);
-            for (label, to) in [(then, yes), (otherwise, no)] {
-                e.in_branch(&label, |e| e.go_whole(b, to));
-            }
-        });
-        Some(inst)
+        // Towards the last lane what is less gets more, or what it is compared with does.
+        let (hardest, easiest) =
+            if self.spread(x) == Spread::Uniform { (at_first, at_last) } else { (at_last, at_first) };
+        let [then, not_all, otherwise] = ["then", "not.all", "else"].map(|label| self.t.fresh_label(label));
+        self.t.branch(&hardest, &then, &not_all);
+        self.t.label(&not_all);
+        self.t.branch(&easiest, apart, &otherwise);
+        for (label, to) in [(then, yes), (otherwise, no)] {
+            self.in_branch(&label, |e| e.go_whole(b, to));
+        }
     }
 
     /// The end of a block that part of the lanes have run: they are added to the masks of where they go.
@@ -679,7 +736,8 @@ impl<'a> Emitter<'a> {
         let fuel = self.t.inst(format_args!("load i64, ptr %fuel, align 8"));
         let left = self.t.inst(format_args!("sub i64 {fuel}, {cost}"));
         self.t.line(format_args!("store i64 {left}, ptr %fuel, align 8"));
-        let mut enough = self.t.inst(format_args!("icmp sgt i64 {left}, 0"));
+        // Asked for its sign, which the subtraction tells.
+        let mut enough = self.t.inst(format_args!("icmp sge i64 {left}, 0"));
         if self.waits(header) {
             let patience = self.t.inst(format_args!("load i32, ptr %patience, align 8"));
             let less = self.t.inst(format_args!("sub i32 {patience}, 1"));

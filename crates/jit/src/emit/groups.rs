@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 use hostwarp_ir::{Block, Mem, Op, Space};
 
-use super::Emitter;
+use super::{Emitter, Reg};
 use crate::abi::{self, Callbacks, Ctx};
 
 impl Emitter<'_> {
@@ -14,6 +14,18 @@ impl Emitter<'_> {
         let own = |mem: Mem| matches!(mem.space, Space::Shared | Space::Local | Space::Generic);
         let insts = self.func.blocks.iter().flat_map(|b| &b.insts);
         insts.into_iter().any(|i| matches!(i.op, Op::Load(m) | Op::Store(m) | Op::Atomic(_, m) if own(m)))
+    }
+
+    /// Whether all lanes of a group start: of the group to run the engine says so, of many all but perhaps the last are whole.
+    pub(super) fn whole(&mut self) -> Reg {
+        let many = self.field("many", "i32", offset_of!(Ctx, many));
+        let threads = self.field("threads", "i32", offset_of!(Ctx, threads));
+        let one = self.once("one", |_| format!("icmp eq i32 {many}, 0"));
+        let said = self.once("whole.said", |_| "icmp ne i32 %whole.first, 0".into());
+        let w = self.w;
+        let end = self.per_group("group.end.lane", |_| format!("add i32 %lane0, {w}"));
+        let fits = self.per_group("group.fits", |_| format!("icmp ule i32 {end}, {threads}"));
+        self.per_group("whole", |_| format!("select i1 {one}, i1 {said}, i1 {fits}"))
     }
 
     /// All lanes of a group have come to the barrier in `from` and go on at `to`, or have exited.
@@ -88,10 +100,6 @@ group.next:
   %gn.more = icmp ugt i32 {threads}, %gn.lane0
   br i1 %gn.more, label %group.again, label %round.end
 group.again:
-  %ga.end = add i32 %gn.lane0, {w}
-  %ga.whole = icmp ule i32 %ga.end, {threads}
-  %ga.word = zext i1 %ga.whole to i32
-  store i32 %ga.word, ptr %whole.slot, align 8
   store i32 %gn.lane0, ptr %lane0.slot, align 8
   br label %group
 round.end:
@@ -105,9 +113,6 @@ round.next:
   %rn.to = load i32, ptr %end.to, align 8
   store i32 %rn.to, ptr %resume.slot, align 8
   store i32 0, ptr %lane0.slot, align 8
-  %rn.whole = icmp ule i32 {w}, {threads}
-  %rn.word = zext i1 %rn.whole to i32
-  store i32 %rn.word, ptr %whole.slot, align 8
   br i1 %ge.exited, label %cta.end, label %group
 cta.end:
   %ce.old = load i32, ptr %ctas, align 8

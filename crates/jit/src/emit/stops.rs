@@ -136,11 +136,13 @@ impl Emitter<'_> {
         let (b, lanes, w) = (Block::ENTRY.0, self.lanes(), self.w);
         self.begin(Block::ENTRY, None);
         self.t.label("start");
-        self.t.branch("%whole", &format!("u{b}"), "start.part");
+        let whole = self.whole();
+        self.t.branch(&whole, &format!("u{b}"), "start.part");
         self.t.label("start.part");
         if self.paths == Paths::Together {
             return self.hand_over(Block::ENTRY);
         }
+        self.come_apart();
         let active = self.active();
         let active = self.t.inst(format_args!("bitcast i{w} {active} to {lanes}"));
         self.t.line(format_args!("store {lanes} {active}, ptr %mask{b}, align 8"));
@@ -188,6 +190,7 @@ impl Emitter<'_> {
             self.stop_together(header);
             return self.leave_early();
         }
+        self.come_apart();
         let (lanes, all) = (self.lanes(), Text::constant(self.lanes(), 1));
         self.t.line(format_args!("store {lanes} {all}, ptr %mask{}, align 8", header.0));
         self.t.jump("suspend");
