@@ -78,7 +78,7 @@ pub enum Codegen {
 impl Tier {
     /// A few cheap passes: milliseconds for most kernels, and within a tenth of the best code.
     pub fn light() -> Tier {
-        Tier { passes: "sroa,early-cse,instcombine,simplifycfg".into(), codegen: Codegen::Default }
+        Tier { passes: "sroa,early-cse,instcombine,simplifycfg".into(), codegen: Codegen::Less }
     }
 
     /// LLVM's own -O2, without its vectorisers (the text is vector code already). For rolled loops that run long.
