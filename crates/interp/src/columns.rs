@@ -54,7 +54,7 @@ impl Machine<'_, '_> {
             Shape::Varying => {}
             Shape::InMemory => {
                 let from = self.take_in_memory(at);
-                let all = self.hull();
+                let all = self.hull;
                 self.read_in_memory(&from, at, &all);
                 return self.wrote(Dst { at, free: true });
             }
@@ -158,7 +158,7 @@ impl Machine<'_, '_> {
         }
         self.wrote(dst);
         if free && self.is_dense() {
-            let all = self.hull();
+            let all = self.hull;
             return self.regs.kernel(selected, dst.at, operands, all.first, all.warps());
         }
         for s in &self.segments {
@@ -224,7 +224,7 @@ impl Machine<'_, '_> {
         let dst = self.open(c.dst);
         self.wrote(dst);
         if dst.free && self.is_dense() {
-            let all = self.hull();
+            let all = self.hull;
             return self.regs.copy(dst, c.src, all.first, all.warps());
         }
         for s in &self.segments {

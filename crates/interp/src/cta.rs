@@ -357,6 +357,11 @@ impl Cta {
         self.meeting.iter().all(|m| m.live == 0)
     }
 
+    /// Whether no lane of a CTA, counted from the first, has exited, and all its warps are full.
+    pub(crate) fn is_complete(&self, cta: usize) -> bool {
+        self.meeting[cta].live == self.cta_warps * WARP
+    }
+
     /// What a lane is doing.
     pub fn state(&self, lane: usize) -> LaneState {
         let (w, bit) = (lane / WARP as usize, 1 << (lane as u32 % WARP));

@@ -93,6 +93,8 @@ pub(crate) struct Machine<'a, 'l> {
     pub(crate) regs: Regs,
     /// What takes part in the instruction being run.
     pub(crate) segments: smallvec::SmallVec<[Segment; BATCH]>,
+    /// All from the first to the last warp of it, as if they were of one CTA.
+    pub(crate) hull: Segment,
     /// The shapes of the batch's columns.
     pub(crate) columns: Vec<Column>,
     pub(crate) extents: Extents,
@@ -100,7 +102,9 @@ pub(crate) struct Machine<'a, 'l> {
     pub(crate) in_memory: Vec<InMemory>,
     /// The shared memory of each CTA.
     pub(crate) shared: Vec<*const u8>,
-    /// What runs are whole CTAs, one behind the other.
+    /// What runs are the same lanes of CTAs one behind the other, neighbouring warps in each.
+    pub(crate) alike: bool,
+    /// And they are all of them.
     pub(crate) whole: bool,
     /// Some lanes of the batch are elsewhere.
     pub(crate) others: bool,
@@ -155,10 +159,12 @@ pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
         cta,
         regs,
         segments: Default::default(),
+        hull: Segment { first: 0, end: 0, cta: 0, in_cta: 0, full: true },
         columns: vec![],
         extents,
         in_memory: vec![],
         shared,
+        alike: false,
         whole: false,
         others: false,
         needed: vec![],
@@ -512,14 +518,13 @@ impl Machine<'_, '_> {
     }
 
     /// Whether most warps from the first to the last that run do so, so that running all costs less than leaving out the others.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_dense(&self) -> bool {
-        self.segments.len() == 1 || 2 * self.running as usize > self.hull().warps()
+        self.segments.len() == 1 || 2 * self.running as usize > self.hull.warps()
     }
 
     /// All from the first to the last warp that run, as if they were of one CTA.
-    #[inline]
-    pub(crate) fn hull(&self) -> Segment {
+    fn find_hull(&self) -> Segment {
         let (Some(first), Some(last)) = (self.segments.first(), self.segments.last()) else {
             return Segment { first: self.base, end: self.base, cta: 0, in_cta: 0, full: true };
         };
@@ -537,20 +542,47 @@ impl Machine<'_, '_> {
         self.masks = *masks;
         self.segments.clear();
         self.running = 0;
-        for (w, mask) in masks.iter().enumerate().filter(|(_, m)| **m != 0) {
-            let warp = self.base + w;
-            self.running += 1;
-            let full = *mask == self.cta.warps()[warp].live;
-            let (cta, in_cta) = self.cta.cta_of(warp);
-            match self.segments.last_mut() {
-                Some(s) if s.end == warp && s.full == full && s.cta == cta => s.end += 1,
-                _ => self.segments.push(Segment { first: warp, end: warp + 1, cta, in_cta, full }),
+        // A batch begins with a CTA, and has whole ones where it has several.
+        let of_cta = (self.launch.warps() as usize).min(self.warps);
+        let mut before: Option<&[u32]> = None;
+        let mut segments = 0..0;
+        for (first, masks) in (self.base..).step_by(of_cta).zip(masks[..self.warps].chunks(of_cta)) {
+            let (cta, at) = self.cta.cta_of(first);
+            let complete = self.cta.is_complete(cta);
+            let last = std::mem::replace(&mut segments, self.segments.len()..0);
+            if before == Some(masks) && complete {
+                for i in last {
+                    let s = self.segments[i];
+                    self.segments.push(Segment { first: s.first + of_cta, end: s.end + of_cta, cta, ..s });
+                    self.running += s.warps() as u64;
+                }
+            } else {
+                for (w, mask) in masks.iter().enumerate().filter(|(_, m)| **m != 0) {
+                    let warp = first + w;
+                    let full = *mask == self.cta.warps()[warp].live;
+                    self.running += 1;
+                    match self.segments[segments.start..].last_mut() {
+                        Some(s) if s.end == warp && s.full == full => s.end += 1,
+                        _ => {
+                            let in_cta = at + w;
+                            self.segments.push(Segment { first: warp, end: warp + 1, cta, in_cta, full });
+                        }
+                    }
+                }
             }
+            segments.end = self.segments.len();
+            before = complete.then_some(masks);
         }
-        let of_cta = self.launch.warps() as usize;
-        self.whole = self.hull().full
-            && masks.iter().all(|m| *m == 0 || *m == u32::MAX)
-            && self.segments.iter().all(|s| s.warps() == of_cta);
+        self.hull = self.find_hull();
+        let first = self.segments.first().map(|s| (s, self.run_masks(s)));
+        self.alike = first.is_some_and(|(first, masks)| {
+            let same = |s: &Segment| s.in_cta == first.in_cta && self.run_masks(s) == masks;
+            self.segments.iter().zip(first.cta..).all(|(s, cta)| s.cta == cta && same(s))
+        });
+        self.whole = self.alike
+            && self.running as usize == self.segments.len() * of_cta
+            && self.hull.full
+            && self.run_masks(&self.segments[0]).iter().all(|m| *m == u32::MAX);
     }
 
     /// Runs the block of a group whose masks are set.
@@ -676,7 +708,7 @@ impl Machine<'_, '_> {
                 let (mut taken, mut fell) = ([0; BATCH], [0; BATCH]);
                 let (mut any_taken, mut any_fell) = (0, 0);
                 self.regs.all_bits(*cond, self.base, &mut taken[..self.warps]);
-                for ((mask, taken), fell) in masks.iter().zip(&mut taken).zip(&mut fell) {
+                for ((mask, taken), fell) in masks[..self.warps].iter().zip(&mut taken).zip(&mut fell) {
                     *fell = mask & !*taken;
                     *taken &= mask;
                     any_taken |= *taken;

@@ -125,20 +125,23 @@ impl Regs {
         unsafe { self.tools.gather(to, self.operand(at, first), wide, memory, base, bytes, masks) }
     }
 
-    /// Fills lanes from warp `first` on with rows of `bytes` bytes a lane that lie in memory at each of some addresses.
+    /// Fills lanes from warp `first` on, and every `apart` warps from there, with rows of `bytes` bytes a lane that lie in memory at each of
+    /// some addresses.
     ///
     /// # Safety
     /// All of it can be read, is aligned, and is no column. There are that many lanes.
+    #[allow(clippy::too_many_arguments)] // of a kernel
     pub(crate) unsafe fn rows(
         &self,
         to: Arg,
         first: usize,
         memory: &[*const u8],
+        apart: usize,
         layout: Layout,
         bytes: usize,
     ) {
         // SAFETY: handed on from the caller.
-        unsafe { self.tools.rows(self.ptr(to, first), memory, layout, bytes) }
+        unsafe { self.tools.rows(self.ptr(to, first), memory, apart * CHUNK * bytes, layout, bytes) }
     }
 
     /// Runs a kernel for `warps` warps from `first` on. Operands with a step begin at warp 0, others are the same for all.
@@ -179,7 +182,7 @@ impl Regs {
         let (to, from, bytes) = (self.ptr(at, warp), (&raw const *value).cast(), at.bytes.into());
         debug_assert!(size_of::<T>() >= bytes);
         // SAFETY: the column is valid and aligned by the promise of the type, and the value is as large and as aligned as its lanes.
-        unsafe { self.tools.rows(to, &[from], Layout::row(CHUNK, true), bytes) }
+        unsafe { self.tools.rows(to, &[from], 0, Layout::row(CHUNK, true), bytes) }
     }
 
     /// Copies a column's lanes of the first warp to all others of a batch.

@@ -80,13 +80,14 @@ impl Machine<'_, '_> {
         &self.shared[all.cta..=last]
     }
 
-    /// Writes out what is still in memory, for whole CTAs.
+    /// Writes out what is still in memory, for the same warps of each CTA.
     pub(crate) fn read_in_memory(&self, from: &InMemory, to: Arg, all: &Segment) {
         let shared = self.shared_of(all).iter().map(|shared| shared.wrapping_add(from.at));
         let memory: smallvec::SmallVec<[*const u8; 16]> = shared.collect();
+        let apart = self.launch.warps() as usize;
         // SAFETY: the rows were found to be inside and aligned when they were loaded, and all CTAs have as much shared memory. It is no
         // part of a column.
-        unsafe { self.regs.rows(to, all.first, &memory, from.layout, to.bytes.into()) }
+        unsafe { self.regs.rows(to, all.first, &memory, apart, from.layout, to.bytes.into()) }
     }
 
     /// Runs an op on f32 of which some are still in memory, if they lie in rows of one length. Answers whether it could.
@@ -101,7 +102,7 @@ impl Machine<'_, '_> {
         if !len.is_multiple_of(PIECE) || layouts.iter().flatten().any(|l| l.count > 1 && l.len != len) {
             return false;
         }
-        let all = self.hull();
+        let all = self.hull;
         let row = len as isize * 4;
         let mut args = [RowsOf { from: RowsFrom::One(std::ptr::null()), step: 0, same: true }; 3];
         let mut offsets = [None; 3];
@@ -144,7 +145,7 @@ impl Machine<'_, '_> {
         true
     }
 
-    /// Loads from the shared memory of whole CTAs that all have the same addresses. Answers whether it could.
+    /// Loads from the shared memory of CTAs that all have the same addresses and lanes. Answers whether it could.
     fn load_shared<T: Scalar, const N: usize>(
         &mut self,
         addr: &Affine,
@@ -154,19 +155,16 @@ impl Machine<'_, '_> {
         once: bool,
     ) -> bool {
         let size = size_of::<[T; N]>();
-        let shared = space_at(mem, addr) == Space::Shared;
-        if !shared || !self.whole || self.cta.room() > 1 && addr.strides[2] != 0 || !self.is_free(&dst) {
+        if !self.is_free(&dst) {
             return false;
         }
-        let all = self.hull();
-        let lanes = self.launch.lanes() as usize;
-        let rows = self.rows_at(addr, all.first * CHUNK, lanes, size, wide);
-        let Some((rows, s)) = rows.and_then(|r| Some((r, r.stretch(mem, size, wide)?))) else { return false };
-        if s.space != Space::Shared || self.cta.memory.shared.run::<u8>(s.at, s.bytes).is_none() {
+        let Some((all, rows)) = self.rows_in_shared(addr, mem, size, wide) else { return false };
+        let Some(s) = rows.stretch(mem, size, wide) else { return false };
+        if self.cta.memory.shared.run::<u8>(s.at, s.bytes).is_none() {
             return false;
         }
         let from = InMemory { place: dst.at.place, at: s.at as usize + s.first_row, layout: rows.layout };
-        if once {
+        if once && self.whole {
             self.columns[dst.at.place as usize] = Column::IN_MEMORY;
             self.in_memory.push(from);
         } else {
@@ -174,6 +172,17 @@ impl Machine<'_, '_> {
             self.wrote(dst);
         }
         true
+    }
+
+    /// The rows that lanes are in where the same lanes of CTAs one behind the other have the same addresses in shared memory.
+    fn rows_in_shared(&self, addr: &Affine, mem: Mem, size: usize, wide: bool) -> Option<(Segment, RowsAt)> {
+        let same = self.cta.room() == 1 || addr.strides[2] == 0;
+        if !self.alike || !same || space_at(mem, addr) != Space::Shared {
+            return None;
+        }
+        let one = self.segments.first()?;
+        let lanes = one.warps() * CHUNK - self.run_mask(one.end - 1).leading_zeros() as usize;
+        Some((self.hull, self.rows_at(addr, one.first * CHUNK, lanes, size, wide)?))
     }
 
     /// Whether all lanes that run take part in an access.
@@ -237,13 +246,14 @@ impl Machine<'_, '_> {
 
     fn load_rows<T: Scalar, const N: usize>(&mut self, addr: Affine, dst: Dst, mem: Mem, wide: bool) -> bool {
         let size = size_of::<[T; N]>();
-        let whole = [self.hull()];
+        let whole = [self.hull];
         let parts = if self.is_apart(&addr, mem) { &self.segments[..] } else { &whole };
         // Where the rows of each part lie, and how from which part on.
         let mut memory: smallvec::SmallVec<[*const u8; 16]> = smallvec::smallvec![];
         let mut layouts: smallvec::SmallVec<[(usize, Layout); 2]> = smallvec::smallvec![];
         let mut before: Option<(RowsAt, Stretch)> = None;
-        let (mut seen, mut end) = ((0, 0), usize::MAX);
+        let of_cta = self.launch.warps() as usize;
+        let (mut seen, mut next) = ((0, 0), usize::MAX);
         for (i, part) in parts.iter().enumerate() {
             // Lanes that do not run may be read for, where there is something to read.
             let lanes = part.warps() * CHUNK - self.run_mask(part.end - 1).leading_zeros() as usize;
@@ -256,10 +266,10 @@ impl Machine<'_, '_> {
             let Some((rows, stretch)) = &before else { return false };
             let host = self.host(stretch.space, part.cta, stretch.at, stretch.bytes);
             let Some(host) = host else { return false };
-            if part.first != end || layouts.last().is_none_or(|(_, layout)| *layout != rows.layout) {
+            if part.first != next || layouts.last().is_none_or(|(_, layout)| *layout != rows.layout) {
                 layouts.push((i, rows.layout));
             }
-            end = part.first + lanes / CHUNK;
+            next = part.first + of_cta;
             memory.push(host.wrapping_add(stretch.first_row));
         }
         let full = parts.iter().all(|part| part.full);
@@ -269,7 +279,7 @@ impl Machine<'_, '_> {
         for (n, (from, layout)) in layouts.iter().enumerate() {
             let until = layouts.get(n + 1).map_or(memory.len(), |(i, _)| *i);
             // SAFETY: the stretch from the first to the last byte of all rows is there, aligned for `size`. It is no part of a column.
-            unsafe { self.regs.rows(to, firsts[n], &memory[*from..until], *layout, size) };
+            unsafe { self.regs.rows(to, firsts[n], &memory[*from..until], of_cta, *layout, size) };
         }
         if to != dst.at {
             for s in &self.segments {
@@ -319,12 +329,14 @@ impl Machine<'_, '_> {
         if !self.is_unguarded(inst) || value.step == 0 {
             return false;
         }
-        let whole = [self.hull()];
+        let whole = [self.hull];
         let parts = if self.is_apart(&addr, mem) { &self.segments[..] } else { &whole };
+        let alike = self.rows_in_shared(&addr, mem, size, wide).map(|(_, rows)| rows);
         let mut found: smallvec::SmallVec<[(usize, RowsAt); 16]> = smallvec::smallvec![];
         for part in parts {
             let Some(lanes) = self.prefix(part) else { return false };
-            let Some(rows) = self.rows_at(&addr, part.first * CHUNK, lanes, size, wide) else { return false };
+            let rows = alike.or_else(|| self.rows_at(&addr, part.first * CHUNK, lanes, size, wide));
+            let Some(rows) = rows else { return false };
             let Layout { count, len, same, .. } = rows.layout;
             let end = rows.addr as u128 + (len * size) as u128;
             if same || !wide && (count > 1 || end > 1 << 32) {

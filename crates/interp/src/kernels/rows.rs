@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 /// Rows of lanes, one behind the other: what lies at a row's address and behind it, or (`SAME`) one value of it for all lanes of a row.
 /// The arguments from the second on are `n` sets of rows, each with its first address and the bytes from row to row; the number of rows in
 /// a set is the upper half of `imm`, that of lanes in a row the lower. The first argument has no bits set in the first half of a chunk and
-/// all in the second.
+/// all in the second; its step is the bytes from set to set in the result.
 pub(super) struct Rows<L, const SAME: bool>(PhantomData<L>);
 
 /// Lanes of a row that is written at once.
@@ -22,7 +22,7 @@ impl<L: Bits, const SAME: bool> Kernel for Rows<L, SAME> {
         for set in 0..s.n {
             // SAFETY: handed on from the caller; rows are valid on both sides, and no row is part of the result.
             unsafe {
-                let (rows, to) = (s.arg(1 + set), s.dst.cast::<L>().add(set * count * len));
+                let (rows, to) = (s.arg(1 + set), s.dst.add(set * halves.step).cast::<L>());
                 // Steps may be negative: they wrap.
                 let row = |r: usize| rows.at.wrapping_add(r.wrapping_mul(rows.step)).cast::<L>();
                 let mut done = 0;

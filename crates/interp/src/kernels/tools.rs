@@ -292,11 +292,19 @@ impl Tools {
         unsafe { self.ramp[usize::from(wide)](&s) }
     }
 
-    /// Fills lanes of `bytes` (1 to 64, a power of two) with rows that lie in memory at each of some addresses.
+    /// Fills lanes of `bytes` (1 to 64, a power of two) with rows that lie in memory at each of some addresses; it is so many bytes from the
+    /// first lane that one set of rows goes to to that of the next.
     ///
     /// # Safety
     /// `dst` is valid for all rows, and so is what they are read from; all is aligned, and they do not overlap.
-    pub(crate) unsafe fn rows(&self, dst: *mut u8, memory: &[*const u8], layout: Layout, bytes: usize) {
+    pub(crate) unsafe fn rows(
+        &self,
+        dst: *mut u8,
+        memory: &[*const u8],
+        apart: usize,
+        layout: Layout,
+        bytes: usize,
+    ) {
         /// Half of a chunk of the largest lanes without bits, and half a chunk with all.
         static HALVES: [[u64; 8 * PIECE]; 2] = [[0; 8 * PIECE], [u64::MAX; 8 * PIECE]];
         /// Sets of rows that are read in one call.
@@ -304,12 +312,12 @@ impl Tools {
         let halves = HALVES.as_ptr().cast::<u8>().wrapping_add((64 - bytes) * PIECE);
         let Layout { count, len, step, same } = layout.in_pieces(bytes);
         let imm = (count as u64) << 32 | len as u64;
-        let mut args = [Operand { at: halves, step: 0 }; 1 + SETS];
+        let mut args = [Operand { at: halves, step: apart }; 1 + SETS];
         for (i, sets) in memory.chunks(SETS).enumerate() {
             for (arg, at) in args[1..].iter_mut().zip(sets) {
                 *arg = Operand { at: *at, step: step as usize };
             }
-            let dst = dst.wrapping_add(i * SETS * count * len * bytes);
+            let dst = dst.wrapping_add(i * SETS * apart);
             let s = Step { n: sets.len(), dst, args: args.as_ptr(), imm };
             // SAFETY: handed on from the caller.
             unsafe { self.rows[usize::from(same)][log(bytes)](&s) }

@@ -102,6 +102,78 @@ fn ctas_keep_to_themselves() {
     }
 }
 
+/// Fewer and fewer threads of each CTA add what others have left in shared memory: whole warps, the first lanes of one, some that begin
+/// in the middle, a step that one CTA does without, and another number of lanes in each.
+#[test]
+fn some_lanes_of_every_cta() {
+    let steps =
+        [(0, 256, 256), (0, 128, 128), (64, 64, 128), (0, 48, 96), (32, 16, 32), (0, 8, 16), (0, 7, 40)];
+    let mut b = Builder::new("fewer");
+    b.func().info.shared_bytes = 2048;
+    let out = param(&mut b, 0);
+    let (x, cx) = (tid(&mut b), b.special(Special::Ctaid(Axis::X)));
+    let value = linear(&mut b, cx, 1000, x, 1);
+    let mine = b.int_imm(IntBin::Mul, x, 4);
+    for at in [0, 1024] {
+        let at = b.int_imm(IntBin::Add, mine, at);
+        store(&mut b, Space::Shared, at, value);
+    }
+    for (n, (first, count, distance)) in steps.into_iter().enumerate() {
+        barrier(&mut b);
+        let number = b.int_imm(IntBin::Sub, x, first);
+        // CTAs do not agree in the last step.
+        let more = b.int_imm(IntBin::Mul, cx, u64::from(n == steps.len() - 1));
+        let count = b.int_imm(IntBin::Add, more, count);
+        let is = b.cmp(IntCmp::LtU, number, count);
+        // The last CTA does without the third.
+        let here = b.cmp_imm(IntCmp::Ne, cx, if n == 2 { u64::from(GRID[0]) - 1 } else { 99 });
+        let zero = b.iconst(Type::I1, 0);
+        let is = b.select(here, is, zero);
+        let (then, join) = (b.new_block(), b.new_block());
+        b.branch(is, then, join);
+        b.switch_to(then);
+        let other = b.int_imm(IntBin::Add, mine, distance * 4);
+        let [own, other] = [mine, other].map(|at| load(&mut b, Space::Shared, at, Type::I32));
+        let other = b.int_imm(IntBin::Mul, other, 3);
+        let sum = b.add(own, other);
+        store(&mut b, Space::Shared, mine, sum);
+        b.jump(join);
+        b.switch_to(join);
+    }
+    barrier(&mut b);
+    let v = load(&mut b, Space::Shared, mine, Type::I32);
+    let number = linear(&mut b, cx, 256, x, 1);
+    let at = element(&mut b, out, number, 4);
+    store(&mut b, Space::Global, at, v);
+    let func = exit(b);
+    let mut want = vec![];
+    for cta in 0..GRID[0] {
+        let mut shared: Vec<u32> = (0..512).map(|i| cta * 1000 + i % 256).collect();
+        for (n, (first, count, distance)) in steps.into_iter().enumerate() {
+            let before = shared.clone();
+            let count = count + if n == steps.len() - 1 { u64::from(cta) } else { 0 };
+            if n != 2 || cta != GRID[0] - 1 {
+                for x in first..first + count {
+                    let (x, other) = (x as usize, (x + distance) as usize);
+                    shared[x] = before[x].wrapping_add(before[other].wrapping_mul(3));
+                }
+            }
+        }
+        want.extend_from_slice(&shared[..256]);
+    }
+    let rooms: [fn(&Launch) -> Cta; 2] = [Cta::new, Cta::for_some];
+    for program in programs(&func) {
+        for room in rooms {
+            let device = device();
+            let out = device.alloc(want.len() as u64 * 4).expect("room");
+            let mut launch = Launch::new(&program, &device, [GRID[0], 1, 1], [256, 1, 1]);
+            launch.set_params(&params(&[out]));
+            assert_eq!(run_in(&launch, u64::MAX, room), Outcome::Done);
+            assert_eq!(read_u32(&device, out, want.len()), want);
+        }
+    }
+}
+
 /// Where a thread of a block of so many along x and y finds an operand, as the factors of its x and y in words of shared memory.
 fn patterns(block: [u32; 3]) -> [(u32, u32); 5] {
     let row = block[0];
