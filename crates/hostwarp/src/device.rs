@@ -48,7 +48,8 @@ impl DeviceBuilder {
         self
     }
 
-    /// Threads that run CTAs; all cores unless set.
+    /// Threads that run CTAs, the caller's among them; as many as cores unless set. The others are started by the first launch that needs
+    /// them, and kept.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));
         self

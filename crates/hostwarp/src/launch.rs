@@ -204,7 +204,8 @@ impl<'a> LaunchBuilder<'a> {
         self
     }
 
-    /// Threads that run CTAs; the device's number unless set.
+    /// Threads that run CTAs; the device's number unless set. A launch of few instructions takes only the caller's, unless this is more than
+    /// the device's number.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));
         self
