@@ -176,7 +176,8 @@ pub(crate) fn run_grid(
         stop: AtomicBool::new(false),
         fault: Mutex::new(None),
         progress,
-        chunk: (total / (count as u64 * 8)).clamp(1, 64),
+        // Neighbours run best together, and one thread has nobody to share with.
+        chunk: (total / (count as u64 * 8)).clamp(if count == 1 { 8 } else { 1 }, 64),
     };
     threads.run(count, &|| {
         let _stop = StopOnPanic(&shared.stop);
