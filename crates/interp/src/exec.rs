@@ -609,6 +609,9 @@ impl Machine<'_, '_> {
             (Kind::Atomic { op, mem, elem, wide }, Some(dst)) => {
                 self.atomic(inst, dst, *op, *mem, *elem, *wide)?
             }
+            (Kind::ActiveMask, Some(dst)) if self.whole && self.is_free(&dst) => {
+                self.set_uniform(dst, u32::MAX)
+            }
             (Kind::Fence, _) => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),
             (kind, Some(dst)) => {
                 self.write_out_args(inst);
@@ -637,6 +640,11 @@ impl Machine<'_, '_> {
             _ => match dst.at.bytes {
                 1 => self.lane_read::<u8>(inst, dst),
                 2 => self.lane_read::<u16>(inst, dst),
+                4 if self.segments.iter().all(|s| s.full || dst.free) => {
+                    for s in &self.segments {
+                        self.regs.lane_read(dst, inst.args[0], inst.args[1], s.first, self.run_masks(s));
+                    }
+                }
                 4 => self.lane_read::<u32>(inst, dst),
                 _ => self.lane_read::<u64>(inst, dst),
             },
@@ -767,6 +775,12 @@ impl Machine<'_, '_> {
                 self.barrier(group, *kind, *id, *count, next, line)?;
                 apart(self.back(next))
             }
+            // Where all lanes named are there, none has to wait.
+            Terminator::WarpSync { mask, next }
+                if self.uniform(*mask).is_some_and(|named| self.is_met(group, named as u32)) =>
+            {
+                Ok(self.follow_together(group, next))
+            }
             Terminator::WarpSync { mask, next } => {
                 self.warp_sync(group, *mask, next);
                 apart(self.back(next))
@@ -846,6 +860,12 @@ impl Machine<'_, '_> {
         self.pass(next);
         self.refill();
         Ok(())
+    }
+
+    /// Whether all lanes named that are alive are in the group, in each of its warps.
+    fn is_met(&self, group: &Group, named: u32) -> bool {
+        let warps = group.masks.iter().zip(&self.cta.warps()[self.base..]);
+        warps.filter(|(m, _)| **m != 0).all(|(m, warp)| named & warp.live & !m == 0)
     }
 
     fn warp_sync(&mut self, group: &Group, mask: Arg, next: &Edge) {

@@ -125,6 +125,14 @@ impl Regs {
         unsafe { self.tools.gather(to, self.operand(at, first), wide, memory, base, bytes, masks) }
     }
 
+    /// Gives each lane of as many warps from `first` on as there are masks the word of the lane of its warp that it names, modulo 32, or its own
+    /// where that is not in the mask.
+    pub(crate) fn lane_read(&self, dst: Dst, own: Arg, named: Arg, first: usize, masks: &[u32]) {
+        let (own, named) = (self.operand(own, first), self.operand(named, first));
+        // SAFETY: valid and aligned, by the promise of the type.
+        unsafe { self.tools.lane_read(self.ptr(dst.at, first), own, named, masks) }
+    }
+
     /// Fills lanes from warp `first` on, and every `apart` warps from there, with rows of `bytes` bytes a lane that lie in memory at each of
     /// some addresses.
     ///

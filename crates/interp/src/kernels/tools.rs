@@ -198,6 +198,7 @@ pub(crate) struct Tools {
     ramp: [KernelFn; 2],
     rows: [[KernelFn; 7]; 2],
     bits: KernelFn,
+    lane_read: KernelFn,
 }
 
 /// Index of a size that is a power of two up to 64.
@@ -222,6 +223,7 @@ impl Tools {
             bounds: [pick::<Bounds<u32>>(level), pick::<Bounds<u64>>(level)],
             gather: [gathers::<u32>(level), gathers::<u64>(level)],
             bits: pick_bits_of(level),
+            lane_read: pick_lane_read(level),
             rows: [rows::<false>(level), rows::<true>(level)],
             ramp: [pick::<Ramp<u32>>(level), pick::<Ramp<u64>>(level)],
         }
@@ -334,6 +336,18 @@ impl Tools {
         unsafe { (self.bits)(&s) }
     }
 
+    /// Gives each lane of as many warps as there are masks the word of the lane of its warp that it names, modulo 32, or its own where that is
+    /// not in the mask.
+    ///
+    /// # Safety
+    /// All columns hold words of that many warps.
+    pub(crate) unsafe fn lane_read(&self, dst: *mut u8, own: Operand, named: Operand, masks: &[u32]) {
+        let args = [own, named, masks_of(masks)];
+        let s = Step { n: masks.len(), dst, args: args.as_ptr(), imm: 0 };
+        // SAFETY: handed on from the caller.
+        unsafe { (self.lane_read)(&s) }
+    }
+
     /// Whether the addresses of `warps` warps, at least one, go up by `size` from lane to lane.
     ///
     /// # Safety
@@ -427,6 +441,67 @@ fn pick_bits_of(level: Level) -> KernelFn {
         #[cfg(target_arch = "x86_64")]
         Level::V3 | Level::V4 => bits_of,
         Level::Base => pick::<BitsOf>(level),
+    }
+}
+
+/// For each lane the word of the first argument in the lane of its warp that the second names, or its own where that lane is not in the
+/// mask, of which the third argument has one per warp.
+struct LaneRead;
+
+impl Kernel for LaneRead {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        for i in 0..s.n {
+            // SAFETY: handed on from the caller.
+            let (own, named, [mask]): ([u32; CHUNK], [u32; CHUNK], [u32; 1]) =
+                unsafe { (s.arg(0).chunk(i), s.arg(1).chunk(i), s.arg(2).chunk(i)) };
+            let mut r = own;
+            for l in 0..CHUNK {
+                let from = named[l] as usize % CHUNK;
+                r[l] = u32::choose(mask >> from & 1, own[from], own[l]);
+            }
+            // SAFETY: handed on from the caller.
+            unsafe { write(s, i, r) }
+        }
+    }
+}
+
+/// As `LaneRead`, by an instruction that does just that.
+///
+/// # Safety
+/// As for [`KernelFn`], on a CPU of level `V4`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn lane_read_v4(s: &Step) {
+    use std::arch::x86_64::{
+        _mm512_and_si512, _mm512_loadu_si512, _mm512_mask_blend_epi32, _mm512_permutex2var_epi32,
+        _mm512_set1_epi32, _mm512_sllv_epi32, _mm512_storeu_si512, _mm512_test_epi32_mask,
+    };
+    for i in 0..s.n {
+        // SAFETY: handed on from the caller: two vectors make up a chunk.
+        unsafe {
+            let (own, named, [mask]) = (s.arg(0), s.arg(1), s.arg(2).chunk::<i32, 1>(i));
+            let at = |half: usize| 64 * half;
+            let own = [0, 1].map(|half| _mm512_loadu_si512(own.at.add(i * own.step + at(half)).cast()));
+            let read = [0, 1].map(|half| {
+                let named = _mm512_loadu_si512(named.at.add(i * named.step + at(half)).cast());
+                let from = _mm512_and_si512(named, _mm512_set1_epi32(31));
+                let bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), from);
+                let there = _mm512_test_epi32_mask(bit, _mm512_set1_epi32(mask));
+                _mm512_mask_blend_epi32(there, own[half], _mm512_permutex2var_epi32(own[0], from, own[1]))
+            });
+            for (half, read) in read.into_iter().enumerate() {
+                _mm512_storeu_si512(s.dst.add(i * 128 + at(half)).cast(), read);
+            }
+        }
+    }
+}
+
+fn pick_lane_read(level: Level) -> KernelFn {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::V4 => lane_read_v4,
+        _ => pick::<LaneRead>(level),
     }
 }
 
