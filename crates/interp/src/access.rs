@@ -1,10 +1,11 @@
 //! Memory accesses of a group of lanes.
 
 use crate::cta::for_each_lane;
-use crate::exec::{BATCH, Machine, Segment, Stop};
+use crate::exec::{BATCH, Machine, Stop};
 use crate::fault::KernelFaultKind;
 use crate::kernels::CHUNK;
 use crate::lower::{Arg, Base, Dst, Inst};
+use crate::segments::Segment;
 use hostwarp_ir::{self as ir, AtomicOp, Elem, Mem, Order};
 use hostwarp_memory::{self as memory, Access, AtomicInt, AtomicScalar, FaultKind, Scalar, Space, map};
 use std::sync::atomic::{Ordering, fence};

@@ -1,8 +1,9 @@
 //! Results and their shapes.
 
-use crate::exec::{Machine, Segment};
+use crate::exec::Machine;
 use crate::kernels::{CHUNK, Operand, Selected};
 use crate::lower::{Arg, BLEND, Base, Copy, Dst, Inst};
+use crate::segments::Segment;
 use crate::shape::{Affine, Column, Shape, Written};
 
 impl Machine<'_, '_> {

@@ -15,6 +15,7 @@ mod launch;
 mod lower;
 mod regs;
 mod rows;
+mod segments;
 mod shape;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,10 @@
 //! Accesses whose addresses are known without looking at the lanes: one for all, or rows of neighbours.
 
 use crate::access::space_of;
-use crate::exec::{Machine, Segment};
+use crate::exec::Machine;
 use crate::kernels::{CHUNK, Layout, PIECE, RowsFn, RowsFrom, RowsOf, RowsStep};
 use crate::lower::{Arg, Base, Dst, Inst};
+use crate::segments::Segment;
 use crate::shape::{Affine, Column};
 use hostwarp_ir::{self as ir, Mem};
 use hostwarp_memory::{Scalar, Space, map};
