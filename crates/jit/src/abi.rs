@@ -64,13 +64,15 @@ pub(crate) struct Callbacks {
         data: *mut u8,
         compare: *const u8,
     ) -> u32,
-    /// As `memory`, with addresses that are evenly spaced.
+    /// As `memory`, with addresses that are evenly spaced: those of the first lane of each of `rows` rows of the group, or of all if there is
+    /// one.
     pub(crate) memory_even: unsafe extern "sysv64" fn(
         ctx: *mut Ctx,
         site: u32,
         lane0: u32,
         lanes: *const Lanes,
-        address: u64,
+        addresses: *const u64,
+        rows: u32,
         stride: i64,
         data: *mut u8,
         compare: *const u8,

@@ -133,6 +133,8 @@ struct Emitter<'a> {
     has_warp_sync: bool,
     /// [Where](Emitter::find_stops) the code can go on.
     stops: Vec<bool>,
+    /// What groups that stop together [write down](Emitter::savers), for each of the ways there are.
+    savers: Vec<Vec<Value>>,
 }
 
 impl<'a> Emitter<'a> {
@@ -224,6 +226,7 @@ impl<'a> Emitter<'a> {
             helpers: BTreeMap::new(),
             has_warp_sync,
             stops: vec![],
+            savers: vec![],
         };
         emitter.stops = emitter.find_stops();
         emitter.find_outliving(&range);
@@ -426,6 +429,16 @@ group:
         };
         let same = bases.iter().all(|base| *base == bases[0]);
         let (count, rows) = if same { (1, self.rows) } else { (bases.len(), 1) };
+        if stride == 0 && one.n == 1 && count > 1 {
+            // All rows in one vector, and each repeated: short for LLVM to read, and it sees through it.
+            let each = one.times(count as u32);
+            let mut gathered = "poison".to_owned();
+            for (n, base) in bases.iter().enumerate() {
+                gathered =
+                    self.t.inst(format_args!("insertelement {each} {gathered}, {one} {base}, i64 {n}"));
+            }
+            return self.t.shuffle(each, &gathered, "poison", (0..self.w).map(|lane| lane / row));
+        }
         let mut parts = vec![];
         for base in &bases[..count] {
             let all = self.t.repeat(one, base, row * rows);

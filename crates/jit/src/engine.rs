@@ -726,22 +726,28 @@ unsafe extern "sysv64" fn memory_even(
     site: u32,
     lane0: u32,
     lanes: *const Lanes,
-    address: u64,
+    first: *const u64,
+    rows: u32,
     stride: i64,
     data: *mut u8,
     compare: *const u8,
 ) -> u32 {
-    let bits = {
+    let (bits, row) = {
         // SAFETY: called by compiled code only.
         let (engine, _) = unsafe { engine(ctx) };
-        let func = engine.launch.program.func();
+        let program = engine.launch.program;
+        let func = program.func();
         let inst = engine.kernel.sites.get(site as usize).and_then(|(b, i)| func.block(*b).insts.get(*i));
         let Some(inst) = inst else { return 1 };
-        func.ty(inst.args[0]).elem.mask()
+        (func.ty(inst.args[0]).elem.mask(), program.plan().assume.row() as usize)
     };
+    // SAFETY: compiled code has put so many there.
+    let first = unsafe { std::slice::from_raw_parts(first, rows as usize) };
     let mut addresses = [0; lanes::MOST as usize];
-    for (lane, place) in (0i64..).zip(&mut addresses) {
-        *place = address.wrapping_add_signed(stride.wrapping_mul(lane)) & bits;
+    for (lane, place) in addresses.iter_mut().enumerate() {
+        // Where there is one for all rows, they do not differ.
+        let of_row = first.get(lane / row).or(first.last()).copied().unwrap_or(0);
+        *place = of_row.wrapping_add_signed(stride.wrapping_mul((lane % row) as i64)) & bits;
     }
     // SAFETY: as compiled code calls it, with as many addresses as a group can have lanes.
     unsafe { memory(ctx, site, lane0, lanes, addresses.as_ptr(), data, compare) }

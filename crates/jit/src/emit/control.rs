@@ -125,6 +125,7 @@ impl Emitter<'_> {
         if !together && !self.plan.back_edges.is_empty() {
             self.suspend();
         }
+        self.savers();
         self.next_group();
         Ok(())
     }

@@ -39,6 +39,13 @@ impl Emitter<'_> {
     /// Writes to the frame what a whole group needs at the start of a block, in brief: of what is the same in all lanes or evenly
     /// spaced only the value of lane 0, or of each row's first lane. Whoever wants to look at single lanes has to fill in the rest.
     pub(super) fn save_brief(&mut self, b: Block) {
+        for v in self.not_in_frame(b) {
+            self.store_brief(v);
+        }
+    }
+
+    /// What a whole group needs at the start of a block and has not written to the frame yet.
+    pub(super) fn not_in_frame(&self, b: Block) -> Vec<Value> {
         let (data, slots) = (self.func.block(b), &self.plan.frame.slot);
         // What is written early is there already, unless it is only written in this block, or the block has put something in its place.
         let is_there = |v: Value| {
@@ -47,11 +54,7 @@ impl Emitter<'_> {
                 && !data.params.contains(&v)
                 && !data.insts.iter().filter_map(|i| i.result).any(replaced)
         };
-        let missing: Vec<Value> =
-            self.plan.live_in[b.index()].iter().copied().filter(|v| !is_there(*v)).collect();
-        for v in missing {
-            self.store_brief(v);
-        }
+        self.plan.live_in[b.index()].iter().copied().filter(|v| !is_there(*v)).collect()
     }
 
     /// Writes a value to the frame, in brief.

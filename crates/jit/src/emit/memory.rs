@@ -421,14 +421,18 @@ impl Emitter<'_> {
         self.sites.push((self.block, access.index));
         let stride = match self.spread(access.address) {
             Spread::Uniform => Some(0),
-            Spread::Affine { stride, may_wrap: false, .. } if self.rows == 1 => Some(stride),
+            Spread::Affine { stride, .. } if !self.wraps[access.address.index()] => Some(stride),
             _ => None,
         };
         let (callback, addresses) = match stride {
             Some(stride) => {
-                let first = self.wide_addresses_of_rows(access.address).swap_remove(0);
+                let first = self.wide_addresses_of_rows(access.address);
+                for (n, address) in first.iter().enumerate() {
+                    let at = self.t.inst(format_args!("getelementptr i64, ptr %addresses, i64 {n}"));
+                    self.t.line(format_args!("store i64 {address}, ptr {at}, align 8"));
+                }
                 let callback = self.callback("memory.even", offset_of!(Callbacks, memory_even));
-                (callback, format!("i64 {first}, i64 {stride}"))
+                (callback, format!("ptr %addresses, i32 {}, i64 {stride}", first.len()))
             }
             None => {
                 let w = self.w;

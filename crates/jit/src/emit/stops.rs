@@ -14,20 +14,40 @@ use crate::lanes::Lanes;
 impl Emitter<'_> {
     /// All lanes of a group are at the start of a block, and the interpreter goes on from there.
     pub(super) fn hand_over(&mut self, b: Block) {
-        self.stop_together(b);
-        self.leave(&abi::HANDED.to_string());
+        self.stop_together(b, |_| abi::HANDED.to_string());
     }
 
-    /// Writes down where all lanes of a group are, at the start of a block, and what they need, in brief. Where something is not evenly spaced
-    /// that should be, the interpreter takes over.
-    fn stop_together(&mut self, b: Block) {
+    /// Returns, with where all lanes of a group are, at the start of a block, and what they need, in brief. Where something is not evenly
+    /// spaced that should be, the interpreter takes over.
+    fn stop_together(&mut self, b: Block, status: impl FnOnce(&mut Self) -> String) {
         self.unless_even(b, |e| {
             e.save(b, None);
             e.park(b, None);
             e.leave(&abi::HANDED_APART.to_string());
         });
-        self.save_brief(b);
         self.t.line(format_args!("store i32 {}, ptr %end.from, align 8", b.0));
+        let status = status(self);
+        self.t.line(format_args!("store i32 {status}, ptr %status, align 8"));
+        // Most blocks of a loop need the same.
+        let needed = self.not_in_frame(b);
+        let known = self.savers.iter().position(|other| *other == needed);
+        let n = known.unwrap_or(self.savers.len());
+        if known.is_none() {
+            self.savers.push(needed);
+        }
+        self.t.jump(&format!("save.{n}"));
+    }
+
+    /// Where groups that [stop together](Emitter::stop_together) write down what they need.
+    pub(super) fn savers(&mut self) {
+        for (n, values) in std::mem::take(&mut self.savers).into_iter().enumerate() {
+            self.begin(NOWHERE, None);
+            self.t.label(&format!("save.{n}"));
+            for v in values {
+                self.store_brief(v);
+            }
+            self.t.jump("leave");
+        }
     }
 
     /// Lanes part, in code that is for those together only: the interpreter goes on with them.
@@ -187,8 +207,7 @@ impl Emitter<'_> {
         self.begin(header, None);
         self.t.label(&format!("su{}", header.0));
         if self.paths == Paths::Together {
-            self.stop_together(header);
-            return self.leave_early();
+            return self.stop_together(header, Self::early_status);
         }
         self.come_apart();
         let (lanes, all) = (self.lanes(), Text::constant(self.lanes(), 1));
@@ -232,15 +251,15 @@ impl Emitter<'_> {
             self.t.jump(&next);
             self.t.label(&next);
         }
-        self.leave_early();
+        let status = self.early_status();
+        self.leave(&status);
     }
 
-    /// Returns because the budget is used up, or patience is.
-    fn leave_early(&mut self) {
+    /// Whether it is the budget that is used up, or patience.
+    fn early_status(&mut self) -> String {
         let patience = self.t.inst(format_args!("load i32, ptr %patience, align 8"));
         let waited = self.t.inst(format_args!("icmp sle i32 {patience}, 0"));
-        let status = self.t.inst(format_args!("select i1 {waited}, i32 {}, i32 {}", abi::WAITS, abi::BUDGET));
-        self.leave(&status);
+        self.t.inst(format_args!("select i1 {waited}, i32 {}, i32 {}", abi::WAITS, abi::BUDGET))
     }
 
     /// Returns to the engine.
