@@ -68,7 +68,7 @@ fn run(skip: u64, engine: Engine) -> Result<Vec<u32>, String> {
 fn reads_go_back_and_forth_between_allocations() {
     let from = |i: u32| {
         let (cta, thread) = (i / 256, i % 256);
-        (CTAS - 1 - cta) * 256 + thread + (cta % 2 << 20)
+        (CTAS - 1 - cta) * 256 + thread + ((cta % 2) << 20)
     };
     let want: Vec<u32> = (0..WORDS).map(from).collect();
     for engine in [Engine::Interp, Engine::Jit] {

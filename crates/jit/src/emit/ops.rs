@@ -545,6 +545,12 @@ fn half_name(s: Shape) -> String {
 fn half_to_float(t: &mut Text, cpu: Cpu, to: Shape, a: &str) -> Reg {
     let from = to.with(Elem::I16);
     if cpu.f16c {
+        if to.n == 1 {
+            // Not by way of a `half`: what follows would be made an operation on halves, and those of scalars are calls of a C library that is
+            // not there.
+            t.declarations.insert("declare float @llvm.convert.from.fp16.f32(i16)".into());
+            return t.inst(format_args!("call float @llvm.convert.from.fp16.f32(i16 {a})"));
+        }
         let half = half_name(from);
         let a = t.inst(format_args!("bitcast {from} {a} to {half}"));
         return t.inst(format_args!("fpext {half} {a} to {to}"));
