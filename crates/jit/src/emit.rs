@@ -22,6 +22,7 @@
 //! which LLVM turns into registers.
 
 mod atomic;
+mod bounds;
 mod check;
 mod control;
 mod frame;

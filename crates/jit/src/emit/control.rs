@@ -1,14 +1,13 @@
 //! Blocks, branches and masks: see the head of [`super`].
 
-use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{BarrierKind, Block, Elem, Inst, IntCmp, Op, Order, Special, Target, Term, Value};
+use hostwarp_ir::{BarrierKind, Block, Elem, Inst, Op, Order, Target, Term, Value};
 use hostwarp_plan::Shape as Spread;
 
-use super::{Emitter, Known, Paths, Shape, Text, Unsupported};
+use super::{Emitter, Paths, Shape, Text, Unsupported};
 use crate::abi::{self, Callbacks, Ctx};
 use crate::lanes;
 
@@ -375,130 +374,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// A comparison of something evenly spaced with something uniform that only the branch at the end of the block needs. It goes the
-    /// same way in all lanes if it does in the first and the last; only where it does not, all lanes are looked at.
-    fn find_lazy_compare(&self, b: Block) -> Option<Value> {
-        let data = self.func.block(b);
-        let Term::Branch(c, ..) = &data.term else { return None };
-        let (at, n) = self.maker[c.index()].filter(|(at, _)| *at == b)?;
-        let inst = &self.func.block(at).insts[n];
-        let ordered = matches!(inst.op, Op::Cmp(IntCmp::LtU | IntCmp::LeU | IntCmp::LtS | IntCmp::LeS));
-        let [x, y] = inst.args[..] else { return None };
-        // Not so steep that it could wrap twice.
-        let even = |v: Value| match self.spread(v) {
-            Spread::Affine { stride, may_wrap: false, by_row: false } if stride > 0 => {
-                let whole = u128::from(stride.unsigned_abs()) * u128::from(self.row());
-                whole < 1 << (self.ty(v).bits() - 1)
-            }
-            _ => false,
-        };
-        let uniform = |v: Value| self.spread(v) == Spread::Uniform;
-        let scalar = self.ty(x).count == 1;
-        let others = data.insts.iter().any(|i| i.args.contains(c) || i.guard == Some(*c));
-        let handed = data.term.targets().iter().any(|t| t.args.contains(c));
-        let fits = ordered && scalar && (even(x) && uniform(y) || uniform(x) && even(y));
-        (fits && !others && !handed && !self.crosses[c.index()]).then_some(*c)
-    }
-
-    /// The lanes of a [comparison](Emitter::find_lazy_compare) that goes one way in the first and another in the last.
-    fn compare_apart(&mut self, b: Block, c: Value) {
-        let func = self.func;
-        let Some((_, n)) = self.maker[c.index()] else { return };
-        let inst = &func.block(b).insts[n];
-        let Op::Cmp(op) = inst.op else { return };
-        let (x, y) = (inst.args[0], inst.args[1]);
-        if !self.counts_lanes(x, y) {
-            // It cannot fail where it could be made for one lane.
-            let _ = self.pure(inst);
-            return;
-        }
-        // From lane to lane it is one more, so the difference says how many lanes are on this side.
-        let (w, lanes, one) = (self.w, self.lanes(), self.one(self.ty(x)));
-        let or_equal = matches!(op, IntCmp::LeU | IntCmp::LeS);
-        let below = self.spread(y) == Spread::Uniform;
-        let (first, bound) = if below { (x, y) } else { (y, x) };
-        let (first, bound) = (self.scalar(first), self.scalar(bound));
-        let mut count = self.t.binary("sub", one, &bound, &first);
-        if or_equal == below {
-            count = self.t.binary("add", one, &count, "1");
-        }
-        let bits = one.elem.bits();
-        let count = match bits.cmp(&w) {
-            Ordering::Less => self.t.inst(format_args!("zext i{bits} {count} to i{w}")),
-            Ordering::Equal => count,
-            Ordering::Greater => self.t.inst(format_args!("trunc i{bits} {count} to i{w}")),
-        };
-        let mut bits = self.t.inst(format_args!("shl i{w} -1, {count}"));
-        if below {
-            bits = self.t.inst(format_args!("xor i{w} {bits}, -1"));
-        }
-        let vector = self.t.inst(format_args!("bitcast i{w} {bits} to {lanes}"));
-        self.known.insert(c, Known { vector: Some(vector), ..Known::default() });
-    }
-
-    /// Whether the lanes on each side of a [comparison](Emitter::find_lazy_compare) follow from a difference: it goes up by one, and that it
-    /// does not wrap has been made sure of.
-    fn counts_lanes(&self, x: Value, y: Value) -> bool {
-        let v = if self.spread(x) == Spread::Uniform { y } else { x };
-        let by_one = matches!(self.spread(v), Spread::Affine { stride: 1, .. });
-        self.rows == 1 && by_one && (self.is_tid(v) || self.careful.is_some())
-    }
-
-    /// The number of a thread is far from where numbers end.
-    fn is_tid(&self, v: Value) -> bool {
-        matches!(self.remade[v.index()], Some(Op::Special(Special::Tid(_))))
-    }
-
-    /// Branches as the [comparison](Emitter::find_lazy_compare) goes in the first lane and the last, if it goes the same way, and to `apart` if
-    /// not.
-    fn try_uniform_compare(&mut self, b: Block, c: Value, yes: &Target, no: &Target, apart: &str) {
-        let func = self.func;
-        let Some((_, n)) = self.maker[c.index()] else { return };
-        let inst = &func.block(b).insts[n];
-        let Op::Cmp(op) = inst.op else { return };
-        let (x, y) = (inst.args[0], inst.args[1]);
-        let one = self.one(self.ty(x));
-        let (name, signed) = match op {
-            IntCmp::LtU => ("icmp ult", false),
-            IntCmp::LeU => ("icmp ule", false),
-            IntCmp::LtS => ("icmp slt", true),
-            _ => ("icmp sle", true),
-        };
-        let (first_x, first_y) = (self.scalar(x), self.scalar(y));
-        let mut no_wrap = None;
-        let mut last = |e: &mut Self, v: Value, first: &str| match e.spread(v) {
-            Spread::Affine { stride, .. } => {
-                let whole = stride.wrapping_mul(i64::from(e.row()) - 1) as u64 & one.elem.mask();
-                let last = e.t.binary("add", one, first, &Text::constant(one, whole));
-                if !e.is_tid(v) {
-                    let order = if signed { "icmp sle" } else { "icmp ule" };
-                    no_wrap = Some(e.t.compare(order, one, first, &last));
-                }
-                last
-            }
-            _ => first.to_owned(),
-        };
-        let (last_x, last_y) = (last(self, x, &first_x), last(self, y, &first_y));
-        if let Some(no_wrap) = no_wrap {
-            let even = self.t.fresh_label("even");
-            let wrapped = self.careful.clone().filter(|_| self.counts_lanes(x, y));
-            self.t.branch_likely(&no_wrap, &even, wrapped.as_deref().unwrap_or(apart));
-            self.t.label(&even);
-        }
-        let at_first = self.t.compare(name, one, &first_x, &first_y);
-        let at_last = self.t.compare(name, one, &last_x, &last_y);
-        // Towards the last lane what is less gets more, or what it is compared with does.
-        let (hardest, easiest) =
-            if self.spread(x) == Spread::Uniform { (at_first, at_last) } else { (at_last, at_first) };
-        let [then, not_all, otherwise] = ["then", "not.all", "else"].map(|label| self.t.fresh_label(label));
-        self.t.branch(&hardest, &then, &not_all);
-        self.t.label(&not_all);
-        self.t.branch(&easiest, apart, &otherwise);
-        for (label, to) in [(then, yes), (otherwise, no)] {
-            self.in_branch(&label, |e| e.go_whole(b, to));
-        }
-    }
-
     /// The end of a block that part of the lanes have run: they are added to the masks of where they go.
     fn end_masked(&mut self, b: Block, term: &Term) {
         let mask = self.mask.clone().unwrap_or_default();
@@ -642,7 +517,7 @@ impl Emitter<'_> {
     }
 
     /// All lanes go to one block.
-    fn go_whole(&mut self, b: Block, to: &Target) {
+    pub(super) fn go_whole(&mut self, b: Block, to: &Target) {
         self.pass(b, to, None);
         let label = format!("u{}", to.block.0);
         if self.plan.is_back_edge(b, to.block) {
