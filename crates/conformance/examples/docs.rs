@@ -1,5 +1,6 @@
-//! `docs [--replay]`, in the root of the repository: writes docs/errata.md and docs/conformance.md. With `--replay` everything is replayed
-//! first, which takes minutes, and conformance/results.json is written anew; needed when recordings or meanings have changed.
+//! `docs [--replay|--replay-all]`, in the root of the repository: writes docs/errata.md and docs/conformance.md. With `--replay` everything is replayed
+//! first, which takes minutes, and conformance/results.json is written anew; needed when recordings or meanings have changed. With `--replay-all`
+//! the jit runs every form too: three minutes on 16 cores, best in a release build.
 use hostwarp::{Engine, Profile};
 use hostwarp_conformance::audit::audit;
 use hostwarp_conformance::cases::legal_forms;
@@ -13,8 +14,13 @@ const JIT_ONE_IN: u64 = 32;
 
 fn main() -> Result<(), String> {
     let (dir, results) = (Path::new("conformance/recordings/h200"), Path::new("conformance/results.json"));
-    if std::env::args().any(|a| a == "--replay") {
-        replay_everything(dir, Results::read(results).unwrap_or_default())?.write(results)?;
+    let one_in = std::env::args().find_map(|a| match a.as_str() {
+        "--replay" => Some(JIT_ONE_IN),
+        "--replay-all" => Some(1),
+        _ => None,
+    });
+    if let Some(one_in) = one_in {
+        replay_everything(dir, Results::read(results).unwrap_or_default(), one_in)?.write(results)?;
     }
     let docs = generate_docs(dir, &Results::read(results)?)?;
     std::fs::create_dir_all("docs").map_err(|e| e.to_string())?;
@@ -22,11 +28,11 @@ fn main() -> Result<(), String> {
     std::fs::write("docs/conformance.md", docs.conformance).map_err(|e| e.to_string())
 }
 
-fn replay_everything(dir: &Path, old: Results) -> Result<Results, String> {
+fn replay_everything(dir: &Path, old: Results, jit_one_in: u64) -> Result<Results, String> {
     let all = Selection::default();
     let interp = replay_all(dir, Engine::Interp, Profile::Sm90, &all)?;
     println!("interpreter\n{interp}");
-    let some = Selection { one_in: JIT_ONE_IN, ..all.clone() };
+    let some = Selection { one_in: jit_one_in, ..all.clone() };
     let jit = replay_all(dir, Engine::Jit, Profile::Sm90, &some)?;
     println!("jit\n{jit}");
     let audit = audit(dir, &all, &|text| {

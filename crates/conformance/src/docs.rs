@@ -170,7 +170,7 @@ fn conformance_page(
          - *legal*: forms that the assembler accepts. Of the 4,096 byte selectors and 16 half-word selectors an operand of \
          the SIMD forms can have, and of the combinations of hints that memory instructions can have, a seeded choice is recorded. A form can be recorded more than \
          once: with a constant as its last operand, with a generic address in each state space, under a guard, with the carry it leaves.\n\
-         - *interp*, *jit*: forms that agree, of those tried. The jit runs a seeded sample of the instructions with many forms.\n\
+         - *interp*, *jit*: forms that agree, of those tried. `cargo test` runs all of them on the interpreter and a seeded sample on the jit.\n\
          - *errata*: forms on which the manual and the GPU differ ([errata.md](errata.md)); everywhere else the profile `isa` gives the GPU's bits too.\n\n",
         number(forms),
         recordings.len(),
