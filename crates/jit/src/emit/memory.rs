@@ -51,12 +51,13 @@ impl Emitter<'_> {
     pub(super) fn access(&self, index: usize, inst: &Inst, mem: Mem, ty: Type) -> Access {
         let address = inst.args[0];
         let size = ty.bytes() as i64;
+        let whole = self.mask.is_none() && inst.guard.is_none();
         let pattern = match self.spread(address) {
             // Every lane has its own local memory, so one address is many places.
             _ if mem.space == Space::Local => Pattern::Any,
             Spread::Uniform => Pattern::One,
             Spread::Affine { stride: 0, .. } => Pattern::OnePerRow,
-            Spread::Affine { stride, .. } if stride == size && self.can_mask(ty) => Pattern::Row,
+            Spread::Affine { stride, .. } if stride == size && (whole || self.can_mask(ty)) => Pattern::Row,
             _ => Pattern::Any,
         };
         let volatile = if mem.order == Order::Weak { "" } else { "volatile " };
