@@ -1,7 +1,7 @@
 //! From a primitive function and its plan to LLVM IR text.
 //!
 //! One LLVM function per kernel runs groups of `W` lanes, one after the other, and if asked to goes on with the next round after a barrier
-//! and with the next CTA (`control::next_group`). It holds every block twice:
+//! and with the next CTA (`groups::next_group`). It holds every block twice:
 //!
 //! - `u<b>`, for when all lanes of the group are there together: real branches, no masks;
 //! - `m<b>`, for part of them: blocks are gone through in the plan's order, each with the set of lanes that are to run it, and
