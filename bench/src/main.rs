@@ -2,7 +2,7 @@
 //! `docs/benchmarks.md` and `docs/benchmarks.svg`. Run by `cargo xtask bench`, which installs what it needs.
 //!
 //! `hostwarp-bench CASE...` runs only those cases and prints, writing nothing; `hostwarp-bench --sizes` does so with what small and large
-//! launches take. A case may be `saxpy:N`, a saxpy of so many elements. To see why a case takes its time:
+//! launches take, `hostwarp-bench --compile CASE...` with compile times. A case may be `saxpy:N`, a saxpy of so many elements. To see why a case takes its time:
 //! `hostwarp-bench --loop CONTESTANT CASE` runs it for five seconds, for a profiler to watch (`"jit avx2"` as if the CPU had no more), and
 //! `hostwarp-bench --emit ir|plan|llvm CASE` prints what the kernel looks like on its way.
 #![forbid(unsafe_code)]
@@ -41,6 +41,7 @@ fn run() -> Result {
 
     match only.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--loop", who, name] => return repeat(who, &dir, &find(name, threads)?),
+        ["--compile", ..] => return compile_times(&only[1..], threads),
         ["--emit", what, name] => return emit(what, &find(name, threads)?),
         _ => {}
     }
@@ -100,6 +101,17 @@ fn find(name: &str, threads: usize) -> Result<case::Case> {
     }
     let make = case::all(threads).into_iter().find(|(n, _)| *n == name);
     make.map(|(_, make)| make()).ok_or_else(|| format!("there is no case `{name}`"))
+}
+
+/// Prints compile times.
+fn compile_times(names: &[String], threads: usize) -> Result {
+    let device = hostwarp::Device::new().map_err(|e| e.to_string())?;
+    // The first finds libLLVM; that is measured by the starts.
+    extra::compile(&device, &find("saxpy_l2", threads)?, 1)?;
+    for name in names {
+        println!("{}", report::compile_line(&extra::compile(&device, &find(name, threads)?, 5)?));
+    }
+    Ok(())
 }
 
 fn boxed<const N: usize>(of_a_kind: [impl Contestant + 'static; N]) -> Vec<Box<dyn Contestant>> {
