@@ -21,6 +21,7 @@
 //! several rows ([`hostwarp_plan::Assume::rows`]): what is evenly spaced is then a scalar for each row, that of its first lane. Values that live from block to block are kept in allocas,
 //! which LLVM turns into registers.
 
+mod ahead;
 mod atomic;
 mod bounds;
 mod check;
@@ -262,6 +263,10 @@ impl<'a> Emitter<'a> {
     /// The whole module.
     fn finish(self) -> Emitted {
         let mut text = String::new();
+        let lane0 = match self.plan.assume.cta {
+            Some(_) => "or i32 0, 0",
+            None => "load i32, ptr %lane0.slot, align 8",
+        };
         for helper in self.helpers.values() {
             text.push_str(helper);
         }
@@ -274,7 +279,7 @@ entry:
   store ptr %windows, ptr %windows.seen, align 8
 {}  br label %group
 group:
-  %lane0 = load i32, ptr %lane0.slot, align 8
+  %lane0 = {lane0}
   %resume = load i32, ptr %resume.slot, align 8
 {}{}}}
 ",
@@ -818,6 +823,11 @@ group:
     fn pure_vector(&mut self, inst: &Inst, r: Value) -> Result<Reg, Unsupported> {
         let args: Vec<Reg> = inst.args.iter().map(|a| self.vector(*a)).collect();
         let args: Vec<&str> = args.iter().map(|a| a.as_str()).collect();
+        let from = self.all(self.ty(r)).with(Elem::F32);
+        let floats = inst.op == Op::ToBits && self.ty(inst.args[0]).elem == Elem::F32;
+        if floats && self.cpu.avx512 && self.mask.is_none() && from.n >= 4 * ops::LIKELY_PART {
+            return Ok(ops::to_bits_likely_numbers(&mut self.t, from, args[0]));
+        }
         self.pure_op(inst, r, &args, self.w)
     }
 

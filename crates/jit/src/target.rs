@@ -181,6 +181,9 @@ fn host_x86() -> Target {
         "avx512vbmi2" "avx512vbmi2", "avx512vnni" "avx512vnni", "avx512bitalg" "avx512bitalg",
         "avx512vpopcntdq" "avx512vpopcntdq", "gfni" "gfni",
     );
+    if has_prefetchw() {
+        features.push("prfchw");
+    }
     let amd = is_amd();
     let avx512 = AVX512.iter().all(|f| features.contains(f));
     let (tune, vector_bits) = match (features.contains(&"avx2"), avx512, amd) {
@@ -197,6 +200,14 @@ fn host_x86() -> Target {
 #[cfg(not(target_arch = "x86_64"))]
 fn host_x86() -> Target {
     Target::x86(X86Level::Sse42)
+}
+
+/// Whether a line can be asked for that will be written, which the standard library does not tell.
+#[cfg(target_arch = "x86_64")]
+fn has_prefetchw() -> bool {
+    use std::arch::x86_64::__cpuid;
+    const EXTENDED: u32 = 0x8000_0000;
+    __cpuid(EXTENDED).eax > EXTENDED && __cpuid(EXTENDED + 1).ecx & 1 << 8 != 0
 }
 
 #[cfg(target_arch = "x86_64")]

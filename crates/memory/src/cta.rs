@@ -13,6 +13,9 @@ struct Line([u8; 128]);
 
 const LINE: usize = size_of::<Line>();
 
+/// Shared memory takes up whole units of so many bytes on the host, aligned to as many.
+pub const SHARED_LINE: usize = LINE;
+
 /// The memory behind a window: so many bytes, addressed from 0. The first byte is 128-byte aligned on the host.
 #[derive(Clone)]
 pub struct Block {

@@ -52,7 +52,7 @@ mod run;
 mod scalar;
 mod table;
 
-pub use cta::{Block, CtaMemory, LocalMemory};
+pub use cta::{Block, CtaMemory, LocalMemory, SHARED_LINE};
 pub use device::{Allocation, DEFAULT_CAPACITY, DeviceMemory, MemoryInfo, RawView};
 pub use fault::{Access, Fault, FaultKind, MemoryError, Nearest, Place};
 pub use map::Space;

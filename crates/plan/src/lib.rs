@@ -35,6 +35,8 @@ pub struct Assume {
     /// Consecutive lanes of a row have consecutive `tid.x` and equal `tid.y` and `tid.z`: the CTA is one-dimensional, or
     /// `ntid.x` is a multiple of the row's length and so no row goes round the corner.
     pub contiguous_x: bool,
+    /// All threads of a CTA lie along x: a thread's number in the CTA is its `tid.x`.
+    pub one_dimensional: bool,
     /// Lanes in a group. Up to 32 a group lies in one warp.
     pub group: u32,
     /// Rows of equal length that a group consists of: several if `ntid.x` is short. Then each row has all of `ntid.x`.
@@ -47,7 +49,14 @@ pub struct Assume {
 
 impl Default for Assume {
     fn default() -> Self {
-        Assume { contiguous_x: false, group: 32, rows: 1, cta: None, share_slots: true }
+        Assume {
+            contiguous_x: false,
+            one_dimensional: false,
+            group: 32,
+            rows: 1,
+            cta: None,
+            share_slots: true,
+        }
     }
 }
 
@@ -64,7 +73,7 @@ impl Assume {
         if !contiguous_x && block[0] >= SHORTEST_ROW && block[0].is_power_of_two() && block[0] < group {
             return Assume { contiguous_x: true, group, rows: group / block[0], cta, ..Assume::default() };
         }
-        Assume { contiguous_x, group, cta, ..Assume::default() }
+        Assume { contiguous_x, one_dimensional, group, cta, ..Assume::default() }
     }
 
     /// Lanes in a row.

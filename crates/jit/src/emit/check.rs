@@ -6,6 +6,7 @@ use std::mem::offset_of;
 use hostwarp_ir::{Elem, IntBin, Op, Space, Value};
 use hostwarp_memory::{RawView, map};
 
+use super::ahead::Stream;
 use super::memory::{Access, I64, Pattern};
 use super::{Emitter, Reg, Shape, Text};
 use crate::abi::Ctx;
@@ -65,6 +66,7 @@ impl Emitter<'_> {
         len: u64,
         align: u32,
         even: Option<Reg>,
+        stream: Option<Stream>,
         (fast, slow): (&str, &str),
     ) {
         let mut addresses = addresses.to_vec();
@@ -80,22 +82,28 @@ impl Emitter<'_> {
             self.t.branch_likely(&even, &on, slow);
             self.t.label(&on);
         }
+        let mut room = None;
+        let last = if stream.is_some() { self.t.fresh_label("found") } else { fast.to_owned() };
         for (n, address) in addresses.iter().enumerate() {
             let fine = match &window {
                 Some((from, places)) => {
                     let from = self.t.inst(format_args!("load i64, ptr {from}, align 8"));
                     let places = self.t.inst(format_args!("load i64, ptr {places}, align 8"));
+                    room = Some(places.clone());
                     let within = self.t.inst(format_args!("sub i64 {address}, {from}"));
                     let place = self.in_units(&within, align);
                     self.t.inst(format_args!("icmp ult i64 {place}, {places}"))
                 }
                 None => self.is_in_space(space, address, len, align),
             };
-            let next = if n + 1 == addresses.len() { fast.to_owned() } else { self.t.fresh_label("row") };
+            let next = if n + 1 == addresses.len() { last.clone() } else { self.t.fresh_label("row") };
             self.t.branch_likely(&fine, &next, &missed);
             if next != fast {
                 self.t.label(&next);
             }
+        }
+        if let (Some(stream), Some(room)) = (stream, room) {
+            self.ask_ahead(&stream, &room, len, align, fast);
         }
         if let Some(window) = window {
             self.t.label(&missed);
@@ -274,7 +282,8 @@ impl Emitter<'_> {
         let addresses = self.wide_addresses_of_rows(access.address);
         let places = self.by_place(&addresses, |e, address| e.place(access.space, address));
         let even = self.even(access.address);
-        self.check_ranges(access.space, &addresses, len, access.size(), even, (fast, slow));
+        let stream = self.stream(access, &places, &[access.index]);
+        self.check_ranges(access.space, &addresses, len, access.size(), even, stream, (fast, slow));
         places
     }
 
@@ -422,7 +431,9 @@ impl Emitter<'_> {
         } else {
             let even = self.even(check.root);
             let len = (check.to - check.from) as u64;
-            self.check_ranges(access.space, &begin, len, check.align, even, (fast, slow));
+            let members: Vec<usize> = check.members.iter().map(|(index, _)| *index).collect();
+            let stream = self.stream(access, &places, &members);
+            self.check_ranges(access.space, &begin, len, check.align, even, stream, (fast, slow));
             self.joint_checks[n].begin = Some(begin);
         }
         Some(places)

@@ -22,6 +22,9 @@ impl Emitter<'_> {
         let threads = self.field("threads", "i32", offset_of!(Ctx, threads));
         let one = self.once("one", |_| format!("icmp eq i32 {many}, 0"));
         let said = self.once("whole.said", |_| "icmp ne i32 %whole.first, 0".into());
+        if self.plan.assume.cta.is_some() {
+            return self.once("whole", |_| format!("select i1 {one}, i1 {said}, i1 true"));
+        }
         let w = self.w;
         let end = self.per_group("group.end.lane", |_| format!("add i32 %lane0, {w}"));
         let fits = self.per_group("group.fits", |_| format!("icmp ule i32 {end}, {threads}"));
@@ -42,29 +45,8 @@ impl Emitter<'_> {
         let w = self.w;
         let many = self.field("many", "i32", offset_of!(Ctx, many));
         let threads = self.field("threads", "i32", offset_of!(Ctx, threads));
-        let begin = if self.has_own_memory() {
-            let callback = self.callback("next_cta", offset_of!(Callbacks, next_cta));
-            format!("  call void {callback}(ptr %ctx)\n")
-        } else {
-            String::new()
-        };
-        let mut index = String::new();
-        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
-            let extent = self.field(&format!("nctaid.{name}"), "i32", offset_of!(Ctx, nctaid) + 4 * axis);
-            let at = offset_of!(Ctx, ctaid) + 4 * axis;
-            let carry = if axis == 0 { "true".to_owned() } else { format!("%carry.{}", axis - 1) };
-            let _ = write!(
-                index,
-                "  %next.{name}.at = getelementptr i8, ptr %ctx, i64 {at}
-  %next.{name}.old = load i32, ptr %next.{name}.at, align 4
-  %next.{name}.step = zext i1 {carry} to i32
-  %next.{name}.new = add i32 %next.{name}.old, %next.{name}.step
-  %carry.{axis} = icmp uge i32 %next.{name}.new, {extent}
-  %next.{name} = select i1 %carry.{axis}, i32 0, i32 %next.{name}.new
-  store i32 %next.{name}, ptr %next.{name}.at, align 4
-",
-            );
-        }
+        let begin = self.clear_memory();
+        let index = self.next_index();
         let per_group = self.func.inst_count();
         let groups = self.once("groups.more", |_| format!("add i32 {threads}, {}", w - 1));
         let groups = self.once("groups.32", |_| format!("lshr i32 {groups}, {}", w.trailing_zeros()));
@@ -76,19 +58,12 @@ impl Emitter<'_> {
             + &out("round", offset_of!(Ctx, round))
             + &out("round.from", offset_of!(Ctx, round_from))
             + &out("from", offset_of!(Ctx, from));
-        let _ = write!(
-            self.t.body,
-            "group.end:
-  %ge.from = load i32, ptr %end.from, align 8
-  %ge.exited = icmp eq i32 %ge.from, {exited}
-  %ge.one = icmp eq i32 {many}, 0
-  br i1 %ge.one, label %group.only, label %group.many
-group.only:
-  %go.status = select i1 %ge.exited, i32 {done}, i32 {at_barrier}
-  store i32 %go.status, ptr %status, align 8
-  br label %leave
-group.many:
-  %gm.first = icmp eq i32 %lane0, 0
+        // A group that is all of the CTA has no others to go on with.
+        let others = if self.plan.assume.cta.is_some() {
+            "  store i32 %ge.from, ptr %round.from, align 8\n  br label %round.end\n".to_owned()
+        } else {
+            format!(
+                "  %gm.first = icmp eq i32 %lane0, 0
   %gm.others = load i32, ptr %round.from, align 8
   %gm.from = select i1 %gm.first, i32 %ge.from, i32 %gm.others
   store i32 %gm.from, ptr %round.from, align 8
@@ -102,7 +77,23 @@ group.next:
 group.again:
   store i32 %gn.lane0, ptr %lane0.slot, align 8
   br label %group
-round.end:
+",
+                mixed = abi::MIXED,
+            )
+        };
+        let _ = write!(
+            self.t.body,
+            "group.end:
+  %ge.from = load i32, ptr %end.from, align 8
+  %ge.exited = icmp eq i32 %ge.from, {exited}
+  %ge.one = icmp eq i32 {many}, 0
+  br i1 %ge.one, label %group.only, label %group.many
+group.only:
+  %go.status = select i1 %ge.exited, i32 {done}, i32 {at_barrier}
+  store i32 %go.status, ptr %status, align 8
+  br label %leave
+group.many:
+{others}round.end:
   %re.old = load i64, ptr %fuel, align 8
   %re.fuel = sub i64 %re.old, {cost}
   store i64 %re.fuel, ptr %fuel, align 8
@@ -122,8 +113,7 @@ cta.end:
   %ce.done = icmp eq i32 %ce.left, 0
   br i1 %ce.done, label %leave, label %cta.next
 cta.next:
-{index}{begin}  br label %group
-leave:
+{index}{begin}leave:
 {outs}  %l.fuel = load i64, ptr %fuel, align 8
   store i64 %l.fuel, ptr %out.fuel, align 8
   %l.ctas = load i32, ptr %ctas, align 8
@@ -141,7 +131,55 @@ leave:
             done = abi::DONE,
             at_barrier = abi::AT_BARRIER,
             yielded = abi::YIELD,
-            mixed = abi::MIXED,
         );
+    }
+
+    /// Makes the memory of the CTA to come zero, at `cta.begin`, and goes on to its first group.
+    fn clear_memory(&mut self) -> String {
+        if !self.has_own_memory() {
+            return "  br label %group\n".into();
+        }
+        if self.func.info.local_bytes > 0 {
+            let callback = self.callback("next_cta", offset_of!(Callbacks, next_cta));
+            return format!("  call void {callback}(ptr %ctx)\n  br label %group\n");
+        }
+        // Shared memory lies in whole lines.
+        let line = hostwarp_memory::SHARED_LINE;
+        let (shared, len) = self.window(Space::Shared);
+        format!(
+            "  %clear.any = icmp ne i64 {len}, 0
+  br i1 %clear.any, label %cta.clear, label %group
+cta.clear:
+  %clear.from = phi i64 [0, %cta.begin], [%clear.to, %cta.clear]
+  %clear.at = getelementptr i8, ptr {shared}, i64 %clear.from
+  store <{line} x i8> zeroinitializer, ptr %clear.at, align {line}
+  %clear.to = add i64 %clear.from, {line}
+  %clear.more = icmp ult i64 %clear.to, {len}
+  br i1 %clear.more, label %cta.clear, label %group
+"
+        )
+    }
+
+    /// The next CTA's index, and on to `cta.begin`: nearly always the next along x.
+    fn next_index(&mut self) -> String {
+        let mut text = String::new();
+        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+            let extent = self.field(&format!("nctaid.{name}"), "i32", offset_of!(Ctx, nctaid) + 4 * axis);
+            let at = offset_of!(Ctx, ctaid) + 4 * axis;
+            let carry = ["cta.next.y", "cta.next.z", "cta.begin"][axis];
+            let _ = write!(
+                text,
+                "  %next.{name}.at = getelementptr i8, ptr %ctx, i64 {at}
+  %next.{name}.old = load i32, ptr %next.{name}.at, align 4
+  %next.{name}.new = add i32 %next.{name}.old, 1
+  %next.{name}.fits = icmp ult i32 %next.{name}.new, {extent}
+  %next.{name} = select i1 %next.{name}.fits, i32 %next.{name}.new, i32 0
+  store i32 %next.{name}, ptr %next.{name}.at, align 4
+  br i1 %next.{name}.fits, label %cta.begin, label %{carry}, !prof !0
+{carry}:
+"
+            );
+        }
+        text
     }
 }

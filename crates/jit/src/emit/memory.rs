@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{Elem, Inst, IntBin, Mem, Op, Order, Scope, Space, Type, Value};
+use hostwarp_ir::{Elem, Inst, Mem, Op, Order, Scope, Space, Type, Value};
 use hostwarp_plan::Shape as Spread;
 
 use super::{Emitter, Known, Reg, Shape, Text, Unsupported};
@@ -43,9 +43,6 @@ impl Access {
 }
 
 pub(super) const I64: Shape = Shape { elem: Elem::I64, n: 1 };
-
-/// Where an access goes in the next turn of a loop is foreseen by the CPU if it is no further than this: it does not look across pages.
-const NEAR: u64 = 2048;
 
 impl Emitter<'_> {
     pub(super) fn access(&self, index: usize, inst: &Inst, mem: Mem, ty: Type) -> Access {
@@ -473,37 +470,6 @@ impl Emitter<'_> {
         (Shape::new(elem, self.w), (bits / 64).max(1))
     }
 
-    /// How far a load from global memory moves on with every turn of a loop, if that is so far, or may be, that the CPU does not foresee
-    /// it: then the next is asked for one turn ahead. Looking ahead reads nothing, so no check is needed.
-    fn step_of(&mut self, access: &Access) -> Option<Reg> {
-        let (root, _) = self.root(access.address);
-        let header =
-            self.plan.loops.iter().find(|l| self.func.block(l.header).params.contains(&root))?.header;
-        if access.space != Space::Global || self.ty(root) != Type::I64 {
-            return None;
-        }
-        let place = self.func.block(header).params.iter().position(|p| *p == root)?;
-        let mut steps = vec![];
-        for (from, to) in &self.plan.back_edges {
-            let term = &self.func.block(*from).term;
-            for edge in term.targets().into_iter().filter(|_| *to == header).filter(|t| t.block == header) {
-                let (b, n) = self.maker[edge.args[place].index()]?;
-                let inst = &self.func.block(b).insts[n];
-                let (Op::Int(IntBin::Add), [x, y]) = (inst.op, &inst.args[..]) else { return None };
-                steps.push(if *x == root { *y } else { *x });
-                if *x != root && *y != root {
-                    return None;
-                }
-            }
-        }
-        steps.dedup();
-        let [step] = steps[..] else { return None };
-        let near = self.constant(step).is_some_and(|step| (step as i64).unsigned_abs() < NEAR);
-        let known = self.constant(step).is_some() || self.plan.live_in[self.block.index()].contains(&step);
-        let is_there = self.spread(step) == Spread::Uniform && known;
-        if near || !is_there { None } else { Some(self.scalar(step)) }
-    }
-
     /// Loads rows, or the lanes in `mask` of the only row.
     fn load_row(&mut self, access: &Access, places: &[Reg], mask: Option<&str>) -> Reg {
         let all = self.all(access.ty);
@@ -514,8 +480,7 @@ impl Emitter<'_> {
             let rows = self.by_place(places, |e, at| {
                 if let Some(step) = &step {
                     let next = e.t.inst(format_args!("getelementptr i8, ptr {at}, i64 {step}"));
-                    e.t.declarations.insert("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)".into());
-                    e.t.line(format_args!("call void @llvm.prefetch.p0(ptr {next}, i32 0, i32 3, i32 1)"));
+                    e.prefetch(&next, false);
                 }
                 e.t.inst(format_args!("load {volatile}{row}, ptr {at}, align {align}"))
             });

@@ -21,6 +21,9 @@ pub(crate) struct Cpu {
     pub(crate) avx: bool,
     /// Masks in registers of their own, 512-bit vectors, permutations across all of a register.
     pub(crate) avx512: bool,
+    /// What is only read may be asked for as if it were to be written, which the memory of Intel's servers answers sooner; elsewhere such
+    /// lines may count as changed.
+    pub(crate) owns_cheaply: bool,
     pub(crate) registers: x86::Registers,
 }
 
@@ -34,6 +37,7 @@ impl Cpu {
             f16c: arm || target.has("f16c"),
             avx: target.has("avx2"),
             avx512,
+            owns_cheaply: ["icelake-server", "skylake-avx512"].contains(&&*target.tune),
             registers: x86::Registers::new(target),
         }
     }
@@ -537,6 +541,36 @@ fn to_bits(t: &mut Text, s: Shape, a: &str) -> Reg {
         _ => t.convert("bitcast", s, a, int),
     }
 }
+
+/// As [`to_bits`] of many floats, of which hardly ever one is a NaN: two registers are compared at once, and only if there is one are the bits
+/// made canonical.
+pub(super) fn to_bits_likely_numbers(t: &mut Text, s: Shape, a: &str) -> Reg {
+    let part = s.times(LIKELY_PART);
+    let piece = |t: &mut Text, n: u32| t.shuffle(s, a, "poison", n * part.n..(n + 1) * part.n);
+    let mut nan: Option<Reg> = None;
+    for n in (0..s.n / part.n).step_by(2) {
+        let (one, other) = (piece(t, n), piece(t, n + 1));
+        let either = t.compare("fcmp uno", part, &one, &other);
+        nan = Some(match nan {
+            None => either,
+            Some(before) => t.binary("or", part.with(Elem::I1), &before, &either),
+        });
+    }
+    let Some(nan) = nan else { return to_bits(t, s, a) };
+    let bits = t.convert("bitcast", s, a, s.to_int());
+    let any = t.inst(format_args!("bitcast {} {nan} to i{LIKELY_PART}", part.with(Elem::I1)));
+    let none = t.inst(format_args!("icmp eq i{LIKELY_PART} {any}, 0"));
+    let (before, rare, on) = (t.current.clone(), t.fresh_label("nan"), t.fresh_label("numbers"));
+    t.branch_likely(&none, &on, &rare);
+    t.label(&rare);
+    let canonical = to_bits(t, s, a);
+    t.jump(&on);
+    t.label(&on);
+    t.phi(s.to_int(), [(&bits, &before), (&canonical, &rare)])
+}
+
+/// Floats in a register of 512 bits.
+pub(super) const LIKELY_PART: u32 = 16;
 
 fn half_name(s: Shape) -> String {
     if s.n == 1 { "half".to_owned() } else { format!("<{} x half>", s.n) }

@@ -20,6 +20,8 @@ impl Emitter<'_> {
             // The first lane of a group that is all of the CTA.
             (Special::Tid(_), Some(_)) => return "0".into(),
             (Special::Ntid(a), Some(cta)) => return cta[axis(a)].to_string(),
+            (Special::Tid(Axis::X), None) if self.plan.assume.one_dimensional => return "%lane0".into(),
+            (Special::Tid(_), None) if self.plan.assume.one_dimensional => return "0".into(),
             (Special::Tid(a), None) => {
                 let at = self.tid_pointer(axis(a));
                 return self.per_group(&format!("tid.{}.first", name(a)), |_| {
@@ -38,7 +40,11 @@ impl Emitter<'_> {
                 let (label, offset) = (format!("ctaid.{}", name(a)), offset_of!(Ctx, ctaid) + 4 * axis(a));
                 let at = self
                     .once(&format!("{label}.at"), |_| format!("getelementptr i8, ptr %ctx, i64 {offset}"));
-                return self.per_group(&label, |_| format!("load i32, ptr {at}, align 4"));
+                // Where it is needed, for after a barrier it mostly is not; but not again with every turn of a loop.
+                return match self.plan.loop_of.get(self.block.index()) {
+                    Some(None) => self.t.inst(format_args!("load i32, ptr {at}, align 4")),
+                    _ => self.per_group(&label, |_| format!("load i32, ptr {at}, align 4")),
+                };
             }
             (Special::Nctaid(a), _) => {
                 (format!("nctaid.{}", name(a)), "i32", offset_of!(Ctx, nctaid) + 4 * axis(a))

@@ -1,0 +1,148 @@
+//! Asking memory for what will be accessed soon. Looking ahead reads nothing, so none of it needs a check.
+
+use std::collections::HashSet;
+
+use hostwarp_ir::{IntBin, Op, Space, Special, Type, Value};
+use hostwarp_plan::Shape as Spread;
+
+use super::memory::{Access, Pattern};
+use super::{Emitter, Reg};
+
+/// Where an access goes in the next turn of a loop is foreseen by the CPU if it is no further than this: it does not look across pages.
+const NEAR: u64 = 2048;
+
+/// How many bytes ahead a stream through a large allocation is asked for: what the groups of the next few CTAs will access. The CPU by
+/// itself stops at every page, and does not know that a line will be written.
+const AHEAD: u64 = 3072;
+
+/// Smaller allocations are taken to be in a cache close by.
+const LARGE: u64 = 1 << 20;
+
+/// What the CPU fetches at once.
+const LINE: usize = 64;
+
+/// How many values are looked at to find out where an address comes from.
+const MOST_VALUES: usize = 64;
+
+/// What is accessed by one group after the other.
+pub(super) struct Stream {
+    place: Reg,
+    /// It is to be there for writing.
+    own: bool,
+}
+
+impl Emitter<'_> {
+    pub(super) fn prefetch(&mut self, place: &str, own: bool) {
+        self.t.declarations.insert("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)".into());
+        let own = i32::from(own);
+        self.t.line(format_args!("call void @llvm.prefetch.p0(ptr {place}, i32 {own}, i32 3, i32 1)"));
+    }
+
+    /// The stream that some accesses checked together belong to, `places` being where their rows are: none if they are in a loop, or if
+    /// rows lie apart.
+    pub(super) fn stream(&self, access: &Access, places: &[Reg], members: &[usize]) -> Option<Stream> {
+        let global = matches!(access.space, Space::Global | Space::Generic);
+        let once = self.plan.loop_of[self.block.index()].is_none();
+        let whole = access.pattern == Pattern::Row && self.mask.is_none();
+        let moves_on = global && once && whole && places.iter().all(|place| *place == places[0]);
+        let writes = |index: &usize| matches!(self.func.block(self.block).insts[*index].op, Op::Store(_));
+        let own = || members.iter().any(writes) || self.cpu.owns_cheaply && self.is_alone(access.address);
+        moves_on.then(|| Stream { place: places[0].clone(), own: own() })
+    }
+
+    /// Asks for what groups to come will access, if the allocation is so large that it comes from far away: `room` is in how many places,
+    /// `align` apart, an access may begin in it.
+    pub(super) fn ask_ahead(&mut self, stream: &Stream, room: &str, len: u64, align: u32, on: &str) {
+        let large = LARGE / u64::from(align);
+        let far = self.t.inst(format_args!("icmp ugt i64 {room}, {large}"));
+        let ask = self.t.fresh_label("ahead");
+        self.t.branch(&far, &ask, on);
+        self.t.label(&ask);
+        for at in (0..len).step_by(LINE) {
+            let next =
+                self.t.inst(format_args!("getelementptr i8, ptr {}, i64 {}", stream.place, AHEAD + at));
+            self.prefetch(&next, stream.own);
+        }
+        self.t.jump(on);
+    }
+
+    /// Whether nobody else reads what a load reads, as far as one can tell: every CTA has its own part of what one parameter points to, and no
+    /// other load of the kernel goes there.
+    fn is_alone(&self, address: Value) -> bool {
+        let Some(Origin { parameters, own_part: true }) = self.origin(address) else { return false };
+        let [parameter] = parameters.into_iter().collect::<Vec<_>>()[..] else { return false };
+        let loads = self.func.blocks.iter().flat_map(|b| &b.insts).filter(|i| match i.op {
+            Op::Load(mem) if matches!(mem.space, Space::Global | Space::Generic) => {
+                self.origin(i.args[0]).is_none_or(|origin| origin.parameters.contains(&parameter))
+            }
+            _ => false,
+        });
+        loads.count() == 1
+    }
+
+    /// What an address is computed from; none if that is not known before the kernel runs.
+    fn origin(&self, address: Value) -> Option<Origin> {
+        let mut origin = Origin::default();
+        let mut seen = HashSet::from([address]);
+        let mut work = vec![address];
+        while let Some(v) = work.pop() {
+            let (b, n) = self.maker[v.index()]?;
+            let inst = &self.func.block(b).insts[n];
+            match inst.op {
+                Op::Const(_) => {}
+                Op::Load(mem) if mem.space == Space::Param => {
+                    if self.ty(v) == Type::I64 {
+                        origin.parameters.insert(self.constant(inst.args[0])?);
+                    }
+                }
+                Op::Special(Special::Ctaid(_)) => origin.own_part = true,
+                op if op.is_pure() => work.extend(inst.args.iter().copied().filter(|a| seen.insert(*a))),
+                _ => return None,
+            }
+            if seen.len() > MOST_VALUES {
+                return None;
+            }
+        }
+        Some(origin)
+    }
+
+    /// How far a load from global memory moves on with every turn of a loop, if that is so far, or may be, that the CPU does not foresee
+    /// it: then the next is asked for one turn ahead. Looking ahead reads nothing, so no check is needed.
+    pub(super) fn step_of(&mut self, access: &Access) -> Option<Reg> {
+        let (root, _) = self.root(access.address);
+        let header =
+            self.plan.loops.iter().find(|l| self.func.block(l.header).params.contains(&root))?.header;
+        if access.space != Space::Global || self.ty(root) != Type::I64 {
+            return None;
+        }
+        let place = self.func.block(header).params.iter().position(|p| *p == root)?;
+        let mut steps = vec![];
+        for (from, to) in &self.plan.back_edges {
+            let term = &self.func.block(*from).term;
+            for edge in term.targets().into_iter().filter(|_| *to == header).filter(|t| t.block == header) {
+                let (b, n) = self.maker[edge.args[place].index()]?;
+                let inst = &self.func.block(b).insts[n];
+                let (Op::Int(IntBin::Add), [x, y]) = (inst.op, &inst.args[..]) else { return None };
+                steps.push(if *x == root { *y } else { *x });
+                if *x != root && *y != root {
+                    return None;
+                }
+            }
+        }
+        steps.dedup();
+        let [step] = steps[..] else { return None };
+        let near = self.constant(step).is_some_and(|step| (step as i64).unsigned_abs() < NEAR);
+        let known = self.constant(step).is_some() || self.plan.live_in[self.block.index()].contains(&step);
+        let is_there = self.spread(step) == Spread::Uniform && known;
+        if near || !is_there { None } else { Some(self.scalar(step)) }
+    }
+}
+
+/// Where an address comes from.
+#[derive(Default)]
+struct Origin {
+    /// Where the pointers among the parameters are.
+    parameters: HashSet<u64>,
+    /// It depends on the CTA's number.
+    own_part: bool,
+}
