@@ -36,8 +36,8 @@ fn steps(n: usize) -> Vec<Step> {
         state ^= state << 17;
         ((state >> 32) as u32) % below
     };
-    let mut out = Vec::with_capacity(n);
-    for _ in 0..n {
+    let mut out = Vec::with_capacity(n + 1);
+    while out.len() < n {
         let (d, a, c) = (next(INTEGERS), next(INTEGERS), next(INTEGERS));
         let b = (a + 1 + next(INTEGERS - 1)) % INTEGERS; // not a: compilers know the least of a and a
         let (fd, fa) = (next(FLOATS), next(FLOATS));
@@ -58,7 +58,16 @@ fn steps(n: usize) -> Vec<Step> {
             14 => Step::Scale(fd, fa, small),
             _ => Step::Bits(d, fa),
         });
+        // What these lose adds up: from some size on compilers would find that hardly anything is left to compute.
+        let other = (d + 1 + next(INTEGERS - 1)) % INTEGERS;
+        if let Some(
+            Step::Mul(..) | Step::Shl(..) | Step::Shr(..) | Step::MinSigned(..) | Step::MaxUnsigned(..),
+        ) = out.last()
+        {
+            out.push(Step::Xor(d, d, other));
+        }
     }
+    out.truncate(n);
     out
 }
 

@@ -2,7 +2,8 @@
 //! `docs/benchmarks.md` and `docs/benchmarks.svg`. Run by `cargo xtask bench`, which installs what it needs.
 //!
 //! `hostwarp-bench CASE...` runs only those cases and prints, writing nothing; `hostwarp-bench --sizes` does so with what small and large
-//! launches take, `hostwarp-bench --compile CASE...` with compile times. A case may be `saxpy:N`, a saxpy of so many elements. To see why a case takes its time:
+//! launches take, `hostwarp-bench --compile CASE...` with compile times. A case may be `saxpy:N`, a
+//! saxpy of so many elements, or `large:N`, a generated kernel of so many instructions. To see why a case takes its time:
 //! `hostwarp-bench --loop CONTESTANT CASE` runs it for five seconds, for a profiler to watch (`"jit avx2"` as if the CPU had no more), and
 //! `hostwarp-bench --emit ir|plan|llvm CASE` prints what the kernel looks like on its way.
 #![forbid(unsafe_code)]
@@ -98,6 +99,9 @@ fn run() -> Result {
 fn find(name: &str, threads: usize) -> Result<case::Case> {
     if let Some(n) = name.strip_prefix("saxpy:").and_then(|n| n.parse().ok()) {
         return Ok(case::saxpy(n, threads));
+    }
+    if let Some(n) = name.strip_prefix("large:").and_then(|n| n.parse().ok()) {
+        return Ok(case::large(n, 256, threads));
     }
     let make = case::all(threads).into_iter().find(|(n, _)| *n == name);
     make.map(|(_, make)| make()).ok_or_else(|| format!("there is no case `{name}`"))

@@ -5,7 +5,7 @@ use crate::module::Compiled;
 use crate::schedule::{Full, Interp, Jit, Progress, run_grid};
 use crate::{Buffer, Device, Error, Kernel, Pod};
 use hostwarp_interp::{Launch, Limits, Program};
-use hostwarp_ir::{Op, Term};
+use hostwarp_ir::{Inst, Op, Term};
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_jit::llvm::{Object, Tier};
 use hostwarp_jit::{KernelText, Paths};
@@ -433,12 +433,12 @@ impl<'a> LaunchBuilder<'a> {
         let fits = |w: u32| threads.is_multiple_of(w) && even(w);
         // Lanes that leave a loop wait for the others: the fewer the better.
         let apart = plan.loops.iter().any(|l| l.divergent_exit);
-        // Atomics go lane by lane anyhow, and ops on packed values need registers in between.
-        let plain = func
-            .blocks
-            .iter()
-            .flat_map(|b| &b.insts)
-            .all(|i| !matches!(i.op, Op::Atomic(..)) && i.result.is_none_or(|r| func.ty(r).count == 1));
+        // Atomics go lane by lane anyhow, and ops on packed floats need registers in between.
+        let mut insts = func.blocks.iter().flat_map(|b| &b.insts);
+        let packed = |i: &Inst| i.result.map(|r| func.ty(r)).filter(|ty| ty.count > 1);
+        let plain = insts
+            .clone()
+            .all(|i| !matches!(i.op, Op::Atomic(..)) && !packed(i).is_some_and(|ty| ty.is_float()));
         let target = self.kernel.module().device().target();
         let (registers, bits) = target.map_or((32, 512), |t| (t.vector_registers(), t.vector_bits));
         // What is alive should stay in registers: at 128 lanes, 32 of 512 bits hold three words of each and what is needed in between.
@@ -446,6 +446,7 @@ impl<'a> LaunchBuilder<'a> {
         // A CTA in one piece has nobody to wait for at its barriers, and where there is little to do it is done once, not twice.
         let waits = func.blocks.iter().any(|b| matches!(b.term, Term::Barrier { .. }));
         let in_one_piece = plain
+            && insts.all(|i| packed(i).is_none())
             && threads == 256
             && even(256)
             && (waits || plan.loops.is_empty())

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hostwarp_ir::{IntBin, Op, Space, Special, Type, Value};
+use hostwarp_ir::{Block, IntBin, Op, Space, Special, Target, Type, Value};
 use hostwarp_plan::Shape as Spread;
 
 use super::memory::{Access, Pattern};
@@ -58,12 +58,15 @@ impl Emitter<'_> {
         let ask = self.t.fresh_label("ahead");
         self.t.branch(&far, &ask, on);
         self.t.label(&ask);
-        for at in (0..len).step_by(LINE) {
-            let next =
-                self.t.inst(format_args!("getelementptr i8, ptr {}, i64 {}", stream.place, AHEAD + at));
-            self.prefetch(&next, stream.own);
-        }
+        self.ask(&stream.place, len, stream.own);
         self.t.jump(on);
+    }
+
+    fn ask(&mut self, place: &str, len: u64, own: bool) {
+        for at in (0..len).step_by(LINE) {
+            let next = self.t.inst(format_args!("getelementptr i8, ptr {place}, i64 {}", AHEAD + at));
+            self.prefetch(&next, own);
+        }
     }
 
     /// Whether nobody else reads what a load reads, as far as one can tell: every CTA has its own part of what one parameter points to, and no
@@ -107,15 +110,27 @@ impl Emitter<'_> {
     }
 
     /// How far a load from global memory moves on with every turn of a loop, if that is so far, or may be, that the CPU does not foresee
-    /// it: then the next is asked for one turn ahead. Looking ahead reads nothing, so no check is needed.
+    /// it: then the next is asked for one turn ahead.
     pub(super) fn step_of(&mut self, access: &Access) -> Option<Reg> {
-        let (root, _) = self.root(access.address);
+        let (root, _) = self.root(self.block, access.address);
         let header =
             self.plan.loops.iter().find(|l| self.func.block(l.header).params.contains(&root))?.header;
         if access.space != Space::Global || self.ty(root) != Type::I64 {
             return None;
         }
-        let place = self.func.block(header).params.iter().position(|p| *p == root)?;
+        let step = self.step(header, root)?;
+        let known = self.constant(step).is_some() || self.plan.live_in[self.block.index()].contains(&step);
+        let is_there = self.spread(step) == Spread::Uniform && known;
+        if self.is_near(step) || !is_there { None } else { Some(self.scalar(step)) }
+    }
+
+    fn is_near(&self, step: Value) -> bool {
+        self.constant(step).is_some_and(|step| (step as i64).unsigned_abs() < NEAR)
+    }
+
+    /// What is added to a parameter of a loop's header with every turn, if that is one value.
+    fn step(&self, header: Block, parameter: Value) -> Option<Value> {
+        let place = self.func.block(header).params.iter().position(|p| *p == parameter)?;
         let mut steps = vec![];
         for (from, to) in &self.plan.back_edges {
             let term = &self.func.block(*from).term;
@@ -123,18 +138,45 @@ impl Emitter<'_> {
                 let (b, n) = self.maker[edge.args[place].index()]?;
                 let inst = &self.func.block(b).insts[n];
                 let (Op::Int(IntBin::Add), [x, y]) = (inst.op, &inst.args[..]) else { return None };
-                steps.push(if *x == root { *y } else { *x });
-                if *x != root && *y != root {
+                if *x != parameter && *y != parameter {
                     return None;
                 }
+                steps.push(if *x == parameter { *y } else { *x });
             }
         }
         steps.dedup();
         let [step] = steps[..] else { return None };
-        let near = self.constant(step).is_some_and(|step| (step as i64).unsigned_abs() < NEAR);
-        let known = self.constant(step).is_some() || self.plan.live_in[self.block.index()].contains(&step);
-        let is_there = self.spread(step) == Spread::Uniform && known;
-        if near || !is_there { None } else { Some(self.scalar(step)) }
+        Some(step)
+    }
+
+    /// All lanes come from outside to a loop, which may slide slowly over rows of an allocation: where it begins for groups to come is asked
+    /// for.
+    pub(super) fn ask_ahead_of_loop(&mut self, from: Block, to: &Target) {
+        let outside = self.plan.loop_of[from.index()].is_none();
+        let Some(l) = self.plan.loops.iter().find(|l| outside && l.header == to.block) else { return };
+        let slides = |e: &Self, p: Value| {
+            let loads = l.blocks.iter().flat_map(|b| e.func.block(*b).insts.iter().map(move |i| (*b, i)));
+            let is_row =
+                |size: usize| matches!(e.spread(p), Spread::Affine { stride, .. } if stride == size as i64);
+            let mut rows = loads.filter(|(b, i)| match (i.op, i.result) {
+                (Op::Load(mem), Some(r)) if mem.space == Space::Global => {
+                    is_row(e.ty(r).bytes()) && e.root(*b, i.args[0]).0 == p
+                }
+                _ => false,
+            });
+            rows.next().is_some() && e.step(to.block, p).is_some_and(|step| e.is_near(step))
+        };
+        for (p, argument) in self.func.block(to.block).params.iter().zip(&to.args) {
+            if self.ty(*p) != Type::I64 || !slides(self, *p) {
+                continue;
+            }
+            let addresses = self.wide_addresses_of_rows(*argument);
+            let Spread::Affine { stride, .. } = self.spread(*p) else { continue };
+            if addresses.iter().all(|address| *address == addresses[0]) {
+                let place = self.place(Space::Global, &addresses[0]);
+                self.ask(&place, stride as u64 * u64::from(self.row()), false);
+            }
+        }
     }
 }
 

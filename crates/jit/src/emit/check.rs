@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{Elem, IntBin, Op, Space, Value};
+use hostwarp_ir::{Block, Elem, IntBin, Op, Space, Value};
 use hostwarp_memory::{RawView, map};
 
 use super::ahead::Stream;
@@ -45,7 +45,7 @@ impl Emitter<'_> {
     }
 
     /// Where an address is in the host, if it is there at all.
-    fn place(&mut self, space: Space, address: &str) -> Reg {
+    pub(super) fn place(&mut self, space: Space, address: &str) -> Reg {
         let (base, _) = self.window(space);
         let base = match space {
             Space::Global | Space::Generic => {
@@ -63,8 +63,7 @@ impl Emitter<'_> {
         &mut self,
         space: Space,
         addresses: &[Reg],
-        len: u64,
-        align: u32,
+        (len, align): (u64, u32),
         even: Option<Reg>,
         stream: Option<Stream>,
         (fast, slow): (&str, &str),
@@ -283,7 +282,7 @@ impl Emitter<'_> {
         let places = self.by_place(&addresses, |e, address| e.place(access.space, address));
         let even = self.even(access.address);
         let stream = self.stream(access, &places, &[access.index]);
-        self.check_ranges(access.space, &addresses, len, access.size(), even, stream, (fast, slow));
+        self.check_ranges(access.space, &addresses, (len, access.size()), even, stream, (fast, slow));
         places
     }
 
@@ -305,6 +304,18 @@ impl Emitter<'_> {
         let (base, _) = self.window(access.space);
         let at = self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {offset}"));
         let even = self.even(access.address);
+        if let Some(even) = &even {
+            let on = self.t.fresh_label("even");
+            self.t.branch_likely(even, &on, slow);
+            self.t.label(&on);
+        }
+        if !matches!(access.space, Space::Global | Space::Generic) {
+            // Mostly all of the row is there, whatever lanes run.
+            let all = self.is_in_space(access.space, &offset, u64::from(size * self.w), size);
+            let part = self.t.fresh_label("part");
+            self.t.branch_likely(&all, fast, &part);
+            self.t.label(&part);
+        }
         let bits = self.bits(mask);
         let below = self.count_zeros("cttz", &bits);
         let above = self.count_zeros("ctlz", &bits);
@@ -315,8 +326,7 @@ impl Emitter<'_> {
         let len = self.t.inst(format_args!("mul i64 {lanes}, {size}"));
         let there = self.range_is_there(access.space, &first, &len);
         let aligned = self.is_aligned(&offset, size);
-        let mut fine = self.and(there, aligned);
-        fine = self.and(fine, even);
+        let fine = self.and(there, aligned);
         self.t.branch_likely(&fine, fast, slow);
         vec![at]
     }
@@ -342,7 +352,7 @@ impl Emitter<'_> {
                     Pattern::Row => i64::from(self.row()),
                     Pattern::Any => 0,
                 };
-                let (root, offset) = self.root(access.address);
+                let (root, offset) = self.root(self.block, access.address);
                 let (size, key) = (i64::from(access.size()), (mem.space, root, access.pattern));
                 let (from, to) = (offset, offset + size * lanes);
                 if lanes > 0 && !(mem.space == Space::Param && self.constant(access.address).is_some()) {
@@ -377,10 +387,10 @@ impl Emitter<'_> {
         self.joint_checks = found.into_iter().map(|(_, c)| c).filter(|c| c.members.len() > 1).collect();
     }
 
-    /// An address as another value of this block's plus a number of bytes.
-    pub(super) fn root(&self, mut address: Value) -> (Value, i64) {
+    /// An address in a block as another value there plus a number of bytes.
+    pub(super) fn root(&self, block: Block, mut address: Value) -> (Value, i64) {
         let mut offset = 0i64;
-        while let Some((b, n)) = self.maker[address.index()].filter(|(b, _)| *b == self.block) {
+        while let Some((b, n)) = self.maker[address.index()].filter(|(b, _)| *b == block) {
             let inst = &self.func.block(b).insts[n];
             let (Op::Int(IntBin::Add), [x, y]) = (inst.op, &inst.args[..]) else { break };
             let bits = self.ty(address).bits();
@@ -433,7 +443,7 @@ impl Emitter<'_> {
             let len = (check.to - check.from) as u64;
             let members: Vec<usize> = check.members.iter().map(|(index, _)| *index).collect();
             let stream = self.stream(access, &places, &members);
-            self.check_ranges(access.space, &begin, len, check.align, even, stream, (fast, slow));
+            self.check_ranges(access.space, &begin, (len, check.align), even, stream, (fast, slow));
             self.joint_checks[n].begin = Some(begin);
         }
         Some(places)

@@ -520,6 +520,7 @@ impl Emitter<'_> {
     pub(super) fn go_whole(&mut self, b: Block, to: &Target) {
         self.pass(b, to, None);
         let label = format!("u{}", to.block.0);
+        self.ask_ahead_of_loop(b, to);
         if self.plan.is_back_edge(b, to.block) {
             self.burn(to.block, &label, &format!("su{}", to.block.0));
         } else {
