@@ -14,6 +14,13 @@ const BLOCKS: &[[u32; 3]] = &[
 ];
 const GRIDS: &[[u32; 3]] = &[[1, 1, 1], [1, 1, 1], [2, 1, 1], [3, 1, 1], [2, 2, 1], [5, 1, 1]];
 
+/// Set in the seed of a kernel that suits wide groups: whole warps, many of them, and no operations within one.
+pub const WIDE: u64 = 1 << 63;
+
+/// Blocks of such kernels.
+const WIDE_BLOCKS: &[[u32; 3]] =
+    &[[256, 1, 1], [256, 1, 1], [16, 16, 1], [32, 8, 1], [128, 1, 1], [64, 1, 1], [512, 1, 1], [8, 8, 4]];
+
 /// The special registers that say the same in every run.
 const SPECIALS: &[&str] = &[
     "%tid.x",
@@ -94,16 +101,20 @@ struct Place {
 /// A kernel. The same for the same seed, as long as the forms of the instruction set stay the same.
 pub fn generate(seed: u64) -> Kernel {
     let mut r = Random::new(seed);
+    let wide = seed & WIDE != 0;
     let traits = Traits {
-        warp: r.percent(35),
+        warp: r.percent(35) && !wide,
         barriers: r.percent(45),
         loops: r.percent(70),
         atomics: r.percent(35),
-        long: *r.pick(&LONG),
+        // Of many threads long loops take longer than a launch may.
+        long: *r.pick(&LONG) * usize::from(!wide),
     };
     let exits = r.percent(22);
     let (mut block, mut grid) = (*r.pick(BLOCKS), *r.pick(GRIDS));
-    if traits.long > 0 {
+    if wide {
+        block = *r.pick(WIDE_BLOCKS);
+    } else if traits.long > 0 {
         (block, grid) = (*r.pick(&[[32, 1, 1], [40, 1, 1], [8, 4, 1]]), *r.pick(&[[1, 1, 1], [2, 1, 1]]));
     }
     let mut shape = Shape { block, grid, limit: None, exits };

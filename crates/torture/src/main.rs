@@ -4,7 +4,7 @@ mod isolate;
 
 use hostwarp::jit::target::X86Level;
 use hostwarp_torture::campaign::{Campaign, Event, Found};
-use hostwarp_torture::generate::generate;
+use hostwarp_torture::generate::{WIDE, generate};
 use hostwarp_torture::run::{Bench, Case};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,6 +25,7 @@ torture replay FILE…         run kernels of past failures
   --no-reduce     do not make failing kernels small
   --all-widths    every width instead of one by the seed
   --quick-jit     one compilation for each kernel
+  --wide          kernels that suit groups of several warps
   --show          print the kernel with that seed and stop
 ";
 
@@ -50,7 +51,7 @@ struct Options {
 /// None if help was asked for.
 fn options() -> Result<Option<Options>, String> {
     let mut campaign = Campaign::default();
-    let (mut json, mut save, mut show, mut replay) = (None, None, false, vec![]);
+    let (mut json, mut save, mut show, mut wide, mut replay) = (None, None, false, false, vec![]);
     let mut args = std::env::args().skip(1);
     let mut replays = false;
     while let Some(arg) = args.next() {
@@ -73,12 +74,16 @@ fn options() -> Result<Option<Options>, String> {
             "--no-reduce" => campaign.reduce = false,
             "--all-widths" => campaign.all_widths = true,
             "--quick-jit" => campaign.one_width = true,
+            "--wide" => wide = true,
             "--show" => show = true,
             "--help" | "-h" => return Ok(None),
             "replay" if !replays => replays = true,
             file if replays => replay.push(file.into()),
             _ => return Err(format!("`{arg}` is no option\n\n{HELP}")),
         }
+    }
+    if wide {
+        campaign.seed |= WIDE;
     }
     Ok(Some(Options { campaign, json, save, show, replay }))
 }

@@ -1,5 +1,6 @@
 //! Runs a kernel on every engine and compares.
 
+use crate::generate::WIDE;
 use crate::program::{Kernel, layout};
 use crate::random::Random;
 use hostwarp::jit::Paths;
@@ -305,7 +306,8 @@ impl Bench {
         let mut r = Random::new(case.seed ^ 0x7a51);
         let jit = |width, threads| Variant { engine: Engine::Jit, width, threads, together: false };
         // Wide vectors take long to compile.
-        let width = Some(WIDTHS[r.weighted(&[3, 3, 2, 1, 1, 1])]);
+        let weights = if case.seed & WIDE == 0 { [3, 3, 2, 1, 1, 1] } else { [0, 0, 0, 1, 1, 2] };
+        let width = Some(WIDTHS[r.weighted(&weights)]);
         let threads = *r.pick(&[2, 4]);
         let mut all = match (self.all_widths, self.one_width) {
             (true, _) => [None].into_iter().chain(WIDTHS.map(Some)).map(|w| jit(w, 1)).collect(),

@@ -1,7 +1,7 @@
 //! A bounded run, and everything that ever failed.
 
 use hostwarp_torture::campaign::Campaign;
-use hostwarp_torture::generate::generate;
+use hostwarp_torture::generate::{WIDE, generate};
 use hostwarp_torture::run::{Bench, Case};
 
 /// Whether there is an LLVM to test with; its absence must not go unnoticed where it is expected.
@@ -16,11 +16,21 @@ fn has_llvm() -> bool {
 
 #[test]
 fn kernels_give_the_same_bits_everywhere() {
+    same_bits(0);
+}
+
+#[test]
+fn kernels_for_wide_groups_give_the_same_bits_everywhere() {
+    same_bits(WIDE);
+}
+
+/// Runs kernels from a seed on for some seconds.
+fn same_bits(seed: u64) {
     if !has_llvm() {
         return;
     }
     let campaign =
-        Campaign { kernels: 2000, seconds: Some(12), one_width: true, jobs: 2, ..Campaign::default() };
+        Campaign { kernels: 2000, seconds: Some(8), one_width: true, jobs: 2, seed, ..Campaign::default() };
     let results = campaign.run(&|_| ()).unwrap();
     let shown: Vec<String> = (results.found.iter())
         .map(|f| {
@@ -78,7 +88,7 @@ fn a_kernel_that_does_not_compile_is_not_like_one_that_deadlocks() {
 
 #[test]
 fn a_seed_gives_one_kernel() {
-    for seed in 0..50 {
+    for seed in (0..50).chain(WIDE..WIDE + 50) {
         let case = Case::of(&generate(seed));
         assert_eq!(case, Case::of(&generate(seed)));
         assert_eq!(case, Case::parse(&case.text).unwrap());
