@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::show::{self, Summary};
 use crate::value::{self, Data, PIECE, Value};
 use crate::{cache, input, number, output};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hostwarp::compile::{Param, Severity};
 use hostwarp::isa::Ty;
 use hostwarp::jit::target::X86Level;
@@ -52,8 +53,8 @@ pub struct Run {
     /// What runs it; all give the same bits.
     #[arg(long, default_value = "auto")]
     engine: EngineArg,
-    /// Lanes in one vector of the jit: 8, 16, 32, 64, 128 or 256.
-    #[arg(long, value_name = "LANES")]
+    /// Lanes in one vector of the jit; fewer where a CTA is no multiple of them.
+    #[arg(long, value_name = "LANES", value_parser = widths())]
     width: Option<u32>,
     /// Make code for an x86 CPU of this step, whatever this one has beyond it.
     #[arg(long, value_name = "STEP")]
@@ -87,6 +88,10 @@ pub struct Run {
 /// `X[,Y[,Z]]`
 #[derive(Clone, Copy, Debug)]
 struct Dims([u32; 3]);
+
+fn widths() -> impl TypedValueParser<Value = u32> {
+    PossibleValuesParser::new(["8", "16", "32", "64", "128", "256"]).try_map(|lanes| lanes.parse::<u32>())
+}
 
 fn dims(text: &str) -> Result<Dims, String> {
     let parts: Vec<_> = text.split([',', 'x']).collect();

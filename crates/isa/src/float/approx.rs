@@ -73,15 +73,8 @@ pub(crate) fn rsqrt(cx: &mut Cx<'_>, operand: Value) -> Value {
     let exponent_of_result = cx.b.int_imm(IntBin::Shl, exponent_of_result, 23);
     let result = cx.b.add(exponent_of_result, significand);
     let infinite = cx.b.cmp_imm(IntCmp::Eq, bits, INFINITY);
-    let result = choose(cx, infinite, 0, result);
-    let negative = cx.b.cmp_imm(IntCmp::Ne, sign, 0);
-    let result = choose(cx, negative, NAN, result);
-    // Of zeros alone the sign counts.
-    let infinity = cx.b.int_imm(IntBin::Or, sign, INFINITY);
-    let zero = cx.b.cmp_imm(IntCmp::Eq, exponent, 0);
-    let result = cx.b.select(zero, infinity, result);
     let nan = cx.b.fcmp(FCmp::Nan, operand, operand);
-    let result = choose(cx, nan, NAN, result);
+    let result = root_of_special(cx, Special { sign, exponent, infinite, nan, infinity: INFINITY }, result);
     let result = cx.b.from_bits(result, Type::F32);
     cx.name(result, "reciprocal of the root")
 }
@@ -123,13 +116,28 @@ pub(crate) fn rsqrt64(cx: &mut Cx<'_>, high: Value) -> Value {
     let exponent_of_result = cx.b.int_imm(IntBin::Shl, exponent_of_result, 20);
     let result = cx.b.add(exponent_of_result, result);
     let infinite = cx.b.cmp_imm(IntCmp::Eq, exponent, 2047);
-    let result = choose(cx, infinite, 0, result);
-    let negative = cx.b.cmp_imm(IntCmp::Ne, sign, 0);
+    root_of_special(cx, Special { sign, exponent, infinite, nan, infinity: INFINITY_64 }, result)
+}
+
+/// What is special about an operand, and the bits of infinity in its format.
+struct Special {
+    sign: Value,
+    exponent: Value,
+    infinite: Value,
+    nan: Value,
+    infinity: u64,
+}
+
+/// `result`, or what 1 / √operand is for an operand that is no positive number.
+fn root_of_special(cx: &mut Cx<'_>, operand: Special, result: Value) -> Value {
+    let result = choose(cx, operand.infinite, 0, result);
+    let negative = cx.b.cmp_imm(IntCmp::Ne, operand.sign, 0);
     let result = choose(cx, negative, NAN, result);
-    let infinity = cx.b.int_imm(IntBin::Or, sign, INFINITY_64);
-    let zero = cx.b.cmp_imm(IntCmp::Eq, exponent, 0);
+    // Of zeros alone the sign counts.
+    let infinity = cx.b.int_imm(IntBin::Or, operand.sign, operand.infinity);
+    let zero = cx.b.cmp_imm(IntCmp::Eq, operand.exponent, 0);
     let result = cx.b.select(zero, infinity, result);
-    choose(cx, nan, NAN, result)
+    choose(cx, operand.nan, NAN, result)
 }
 
 /// The upper word of an f64 taken apart.

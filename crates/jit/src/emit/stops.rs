@@ -176,23 +176,17 @@ impl Emitter<'_> {
         let (w, lanes) = (self.w, self.lanes());
         let table = self.t.inst(format_args!("getelementptr i8, ptr %ctx, i64 {}", offset_of!(Ctx, masks)));
         let table = self.t.inst(format_args!("load ptr, ptr {table}, align 8"));
-        let mut needed: BTreeMap<Value, String> = BTreeMap::new();
-        for b in &self.plan.order {
+        let mut waiting = vec![];
+        for b in self.plan.order.clone() {
             let at = self
                 .t
                 .inst(format_args!("getelementptr i8, ptr {table}, i64 {}", size_of::<Lanes>() as u32 * b.0));
             let bits = self.load_lanes_at(&at);
             let mask = self.t.inst(format_args!("bitcast i{w} {bits} to {lanes}"));
             self.t.line(format_args!("store {lanes} {mask}, ptr %mask{}, align 8", b.0));
-            for v in &self.plan.live_in[b.index()] {
-                let there = match needed.get(v) {
-                    None => bits.clone(),
-                    Some(there) => self.t.inst(format_args!("or i{w} {there}, {bits}")),
-                };
-                needed.insert(*v, there);
-            }
+            waiting.push((b, bits));
         }
-        for (v, bits) in needed {
+        for (v, bits) in self.who_needs(&format!("i{w}"), &waiting) {
             // Nobody may need it: then any lane's will do.
             let first = self.count_zeros("cttz", &bits);
             let first = self.t.inst(format_args!("and i64 {first}, {}", w - 1));
@@ -219,28 +213,16 @@ impl Emitter<'_> {
     pub(super) fn suspend(&mut self) {
         self.begin(NOWHERE, None);
         self.t.label("suspend");
-        let ahead = self.plan.order.clone();
         let (w, lanes) = (self.w, self.lanes());
-        let mut masks = vec![];
-        for b in &ahead {
-            masks.push(self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0)));
+        let mut waiting = vec![];
+        for b in self.plan.order.clone() {
+            waiting.push((b, self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0))));
         }
-        // Each value in the lanes that wait where it is needed; other lanes may have something else in its slot.
-        let mut needed: BTreeMap<Value, String> = BTreeMap::new();
-        for (b, mask) in ahead.iter().zip(&masks) {
-            for v in &self.plan.live_in[b.index()] {
-                let there = match needed.get(v) {
-                    None => mask.clone(),
-                    Some(there) => self.t.inst(format_args!("or {lanes} {there}, {mask}")),
-                };
-                needed.insert(*v, there);
-            }
-        }
-        for (v, there) in needed {
+        for (v, there) in self.who_needs(&lanes.to_string(), &waiting) {
             self.store_to_frame(v, Some(&there));
         }
         let park = self.callback("park", offset_of!(Callbacks, park));
-        for (b, mask) in ahead.iter().zip(&masks) {
+        for (b, mask) in &waiting {
             let bits = self.bits(mask);
             let any = self.t.inst(format_args!("icmp ne i{w} {bits}, 0"));
             let (some, next) = (self.t.fresh_label("waiting"), self.t.fresh_label("next"));
@@ -253,6 +235,22 @@ impl Emitter<'_> {
         }
         let status = self.early_status();
         self.leave(&status);
+    }
+
+    /// Each value that lanes need which wait at the start of blocks, with those of them that do; other lanes may have something else in its
+    /// slot. `ty` is what lanes are given as.
+    fn who_needs(&mut self, ty: &str, waiting: &[(Block, Reg)]) -> BTreeMap<Value, Reg> {
+        let mut needed: BTreeMap<Value, Reg> = BTreeMap::new();
+        for (b, lanes) in waiting {
+            for v in &self.plan.live_in[b.index()] {
+                let there = match needed.get(v) {
+                    None => lanes.clone(),
+                    Some(there) => self.t.inst(format_args!("or {ty} {there}, {lanes}")),
+                };
+                needed.insert(*v, there);
+            }
+        }
+        needed
     }
 
     /// Whether it is the budget that is used up, or patience.
