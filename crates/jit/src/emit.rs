@@ -125,6 +125,8 @@ struct Emitter<'a> {
     careful: Option<String>,
     /// How many [windows](Emitter::fresh_window) there are.
     windows: u32,
+    /// How many loads there are [from each parameter](Emitter::count_readers), once somebody has asked.
+    readers: Option<HashMap<u64, u32>>,
     /// Accesses of the block being written that are checked together.
     joint_checks: Vec<check::JointCheck>,
     /// The comparison that ends the block being written, if [only that](Emitter::find_lazy_compare) needs it.
@@ -222,6 +224,7 @@ impl<'a> Emitter<'a> {
             mask: None,
             careful: None,
             windows: 0,
+            readers: None,
             joint_checks: vec![],
             lazy_compare: None,
             sites: vec![],

@@ -1,6 +1,6 @@
 //! Asking memory for what will be accessed soon. Looking ahead reads nothing, so none of it needs a check.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use hostwarp_ir::{Block, IntBin, Op, Space, Special, Target, Type, Value};
 use hostwarp_plan::Shape as Spread;
@@ -21,6 +21,9 @@ const LARGE: u64 = 1 << 20;
 /// What the CPU fetches at once.
 const LINE: usize = 64;
 
+/// As many are asked for at a time: a CPU can wait for few more, and each is an instruction.
+const MOST_LINES: usize = 32;
+
 /// How many values are looked at to find out where an address comes from.
 const MOST_VALUES: usize = 64;
 
@@ -40,14 +43,17 @@ impl Emitter<'_> {
 
     /// The stream that some accesses checked together belong to, `places` being where their rows are: none if they are in a loop, or if
     /// rows lie apart.
-    pub(super) fn stream(&self, access: &Access, places: &[Reg], members: &[usize]) -> Option<Stream> {
+    pub(super) fn stream(&mut self, access: &Access, places: &[Reg], members: &[usize]) -> Option<Stream> {
         let global = matches!(access.space, Space::Global | Space::Generic);
         let once = self.plan.loop_of[self.block.index()].is_none();
         let whole = access.pattern == Pattern::Row && self.mask.is_none();
-        let moves_on = global && once && whole && places.iter().all(|place| *place == places[0]);
+        if !(global && once && whole && places.iter().all(|place| *place == places[0])) {
+            return None;
+        }
         let writes = |index: &usize| matches!(self.func.block(self.block).insts[*index].op, Op::Store(_));
-        let own = || members.iter().any(writes) || self.cpu.owns_cheaply && self.is_alone(access.address);
-        moves_on.then(|| Stream { place: places[0].clone(), own: own() })
+        let written = members.iter().any(writes);
+        let own = written || self.cpu.owns_cheaply && self.is_alone(access.address);
+        Some(Stream { place: places[0].clone(), own })
     }
 
     /// Asks for what groups to come will access, if the allocation is so large that it comes from far away: `room` is in how many places,
@@ -63,7 +69,7 @@ impl Emitter<'_> {
     }
 
     fn ask(&mut self, place: &str, len: u64, own: bool) {
-        for at in (0..len).step_by(LINE) {
+        for at in (0..len).step_by(LINE).take(MOST_LINES) {
             let next = self.t.inst(format_args!("getelementptr i8, ptr {place}, i64 {}", AHEAD + at));
             self.prefetch(&next, own);
         }
@@ -71,16 +77,30 @@ impl Emitter<'_> {
 
     /// Whether nobody else reads what a load reads, as far as one can tell: every CTA has its own part of what one parameter points to, and no
     /// other load of the kernel goes there.
-    fn is_alone(&self, address: Value) -> bool {
+    fn is_alone(&mut self, address: Value) -> bool {
         let Some(Origin { parameters, own_part: true }) = self.origin(address) else { return false };
         let [parameter] = parameters.into_iter().collect::<Vec<_>>()[..] else { return false };
-        let loads = self.func.blocks.iter().flat_map(|b| &b.insts).filter(|i| match i.op {
-            Op::Load(mem) if matches!(mem.space, Space::Global | Space::Generic) => {
-                self.origin(i.args[0]).is_none_or(|origin| origin.parameters.contains(&parameter))
+        if self.readers.is_none() {
+            self.readers = Some(self.count_readers());
+        }
+        self.readers.as_ref().is_some_and(|readers| readers.get(&parameter) == Some(&1))
+    }
+
+    /// How many loads there are from what each parameter points to; none at all where one may go anywhere.
+    fn count_readers(&self) -> HashMap<u64, u32> {
+        let mut readers = HashMap::new();
+        for inst in self.func.blocks.iter().flat_map(|b| &b.insts) {
+            match inst.op {
+                Op::Load(mem) if matches!(mem.space, Space::Global | Space::Generic) => {
+                    let Some(origin) = self.origin(inst.args[0]) else { return HashMap::new() };
+                    for parameter in origin.parameters {
+                        *readers.entry(parameter).or_default() += 1;
+                    }
+                }
+                _ => {}
             }
-            _ => false,
-        });
-        loads.count() == 1
+        }
+        readers
     }
 
     /// What an address is computed from; none if that is not known before the kernel runs.
@@ -152,8 +172,10 @@ impl Emitter<'_> {
     /// All lanes come from outside to a loop, which may slide slowly over rows of an allocation: where it begins for groups to come is asked
     /// for.
     pub(super) fn ask_ahead_of_loop(&mut self, from: Block, to: &Target) {
-        let outside = self.plan.loop_of[from.index()].is_none();
-        let Some(l) = self.plan.loops.iter().find(|l| outside && l.header == to.block) else { return };
+        let plan = self.plan;
+        let inner = plan.loop_of[to.block.index()].map(|l| &plan.loops[l]);
+        let outside = plan.loop_of[from.index()].is_none();
+        let Some(l) = inner.filter(|l| outside && l.header == to.block) else { return };
         let slides = |e: &Self, p: Value| {
             let loads = l.blocks.iter().flat_map(|b| e.func.block(*b).insts.iter().map(move |i| (*b, i)));
             let is_row =
