@@ -244,12 +244,7 @@ impl<'a> Emitter<'a> {
     /// A value defined in a loop that lanes leave at different times must be kept for those that have left, if they need it.
     fn find_outliving(&mut self, range: &[Option<(u32, u32)>]) {
         for l in &self.plan.loops {
-            let outside = |b: Block| !(l.first..=l.last).contains(&self.plan.position[b.index()]);
-            let splits = |b: &Block| {
-                self.plan.divergent[b.index()]
-                    && self.func.block(*b).term.targets().iter().any(|t| outside(t.block))
-            };
-            if !l.blocks.iter().any(splits) {
+            if !l.divergent_exit {
                 continue;
             }
             for b in &l.blocks {
