@@ -97,22 +97,33 @@ fn run() -> Result {
 }
 
 fn find(name: &str, threads: usize) -> Result<case::Case> {
-    if let Some(n) = name.strip_prefix("saxpy:").and_then(|n| n.parse().ok()) {
+    let sized = |kind: &str, most: usize| -> Result<Option<usize>> {
+        let Some(n) = name.strip_prefix(kind) else { return Ok(None) };
+        let fine = n.parse().ok().filter(|n| (1..=most).contains(n));
+        fine.map(Some).ok_or_else(|| format!("`{name}`: a number from 1 to {most} is wanted"))
+    };
+    if let Some(n) = sized("saxpy:", 1 << 28)? {
         return Ok(case::saxpy(n, threads));
     }
-    if let Some(n) = name.strip_prefix("large:").and_then(|n| n.parse().ok()) {
+    if let Some(n) = sized("large:", 1 << 20)? {
         return Ok(case::large(n, 256, threads));
     }
-    let make = case::all(threads).into_iter().find(|(n, _)| *n == name);
-    make.map(|(_, make)| make()).ok_or_else(|| format!("there is no case `{name}`"))
+    let all = case::all(threads);
+    let names: Vec<&str> = all.iter().map(|(n, _)| *n).collect();
+    let make = all.iter().find(|(n, _)| *n == name);
+    make.map(|(_, make)| make()).ok_or_else(|| {
+        format!("there is no case `{name}`; there are {}, saxpy:N and large:N", names.join(", "))
+    })
 }
 
-/// Prints compile times.
+/// Prints compile times, of all cases if none are named.
 fn compile_times(names: &[String], threads: usize) -> Result {
+    let all = || case::all(threads).iter().map(|(name, _)| (*name).to_owned()).collect();
+    let names: Vec<String> = if names.is_empty() { all() } else { names.to_vec() };
     let device = hostwarp::Device::new().map_err(|e| e.to_string())?;
     // The first finds libLLVM; that is measured by the starts.
     extra::compile(&device, &find("saxpy_l2", threads)?, 1)?;
-    for name in names {
+    for name in &names {
         println!("{}", report::compile_line(&extra::compile(&device, &find(name, threads)?, 5)?));
     }
     Ok(())

@@ -81,6 +81,25 @@ fn contiguous_accesses_are_whole_vectors() {
 }
 
 #[test]
+fn streams_are_asked_for_ahead() {
+    if Target::host().is_none() {
+        return;
+    }
+    let asked = |text: &str, own: &str| {
+        let line = |l: &&str| {
+            l.contains("call void @llvm.prefetch") && l.contains(&format!(", i32 {own}, i32 3, i32 1)"))
+        };
+        text.lines().filter(line).count()
+    };
+    // 64 lanes of four bytes are four lines: of x, and of y to be written.
+    let hot = hot_path(&llvm_ir("examples/saxpy.ptx", "saxpy"));
+    assert!(asked(&hot, "1") >= 4 && asked(&hot, "0") + asked(&hot, "1") == 8, "{hot}");
+    // A window that slides over a and b is asked for before the loop; c is written behind it.
+    let hot = hot_path(&llvm_ir("bench/kernels/sad_window.ptx", "sad_window"));
+    assert_eq!((asked(&hot, "0"), asked(&hot, "1")), (8, 4), "{hot}");
+}
+
+#[test]
 fn uniform_branches_are_plain_branches() {
     if Target::host().is_none() {
         return;

@@ -262,6 +262,7 @@ impl<'a> Emitter<'a> {
     fn finish(self) -> Emitted {
         let mut text = String::new();
         let lane0 = match self.plan.assume.cta {
+            // LLVM has no other way to give a number a name.
             Some(_) => "or i32 0, 0",
             None => "load i32, ptr %lane0.slot, align 8",
         };

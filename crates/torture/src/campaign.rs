@@ -1,7 +1,7 @@
 //! Many kernels at once.
 
 use crate::coverage::Coverage;
-use crate::generate::generate;
+use crate::generate::{WIDE, generate};
 use crate::reduce::reduce;
 use crate::run::{Bench, Case, Failure};
 use hostwarp::jit::target::X86Level;
@@ -131,7 +131,8 @@ impl Campaign {
                         }
                         // Looking at the ops of a few tells as much as of all.
                         bench.count_ops = i.is_multiple_of(8);
-                        let seed = self.seed + i;
+                        // What kind of kernel it is stays.
+                        let seed = self.seed & WIDE | self.seed.wrapping_add(i) & !WIDE;
                         report(Event::Begin(seed));
                         if let Some(found) = self.one(&bench, seed, &mut coverage) {
                             report(Event::Found(&found));

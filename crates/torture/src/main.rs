@@ -56,7 +56,10 @@ fn options() -> Result<Option<Options>, String> {
     let mut replays = false;
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} wants a value"));
-        let number = |text: String| text.parse::<u64>().map_err(|e| format!("{arg} {text}: {e}"));
+        let number = |text: String| {
+            let wanted = |_| format!("{arg} {text}: a whole number from 0 to {} is wanted", u64::MAX);
+            text.parse::<u64>().map_err(wanted)
+        };
         match arg.as_str() {
             "--kernels" => campaign.kernels = number(value()?)?,
             "--seed" => campaign.seed = number(value()?)?,
@@ -67,7 +70,8 @@ fn options() -> Result<Option<Options>, String> {
             "--cpu" => {
                 let name = value()?;
                 let level = X86Level::ALL.into_iter().find(|level| level.name() == name);
-                campaign.cpu = Some(level.ok_or(format!("{arg} {name}: no such step"))?);
+                let steps = X86Level::ALL.map(X86Level::name).join(", ");
+                campaign.cpu = Some(level.ok_or(format!("{arg} {name}: there are {steps}"))?);
             }
             "--json" => json = Some(PathBuf::from(value()?)),
             "--save" => save = Some(PathBuf::from(value()?)),

@@ -1,6 +1,6 @@
 //! A bounded run, and everything that ever failed.
 
-use hostwarp_torture::campaign::Campaign;
+use hostwarp_torture::campaign::{Campaign, Event};
 use hostwarp_torture::generate::{WIDE, generate};
 use hostwarp_torture::run::{Bench, Case};
 
@@ -22,6 +22,22 @@ fn kernels_give_the_same_bits_everywhere() {
 #[test]
 fn kernels_for_wide_groups_give_the_same_bits_everywhere() {
     same_bits(WIDE);
+}
+
+#[test]
+fn the_last_seed_is_followed_by_the_first_of_its_kind() {
+    if !has_llvm() {
+        return;
+    }
+    let campaign = Campaign { kernels: 2, one_width: true, jobs: 1, seed: u64::MAX, ..Campaign::default() };
+    let seen = std::sync::Mutex::new(vec![]);
+    let results = campaign.run(&|event| {
+        if let Event::Begin(seed) = event {
+            seen.lock().unwrap().push(seed);
+        }
+    });
+    assert!(results.unwrap().found.is_empty());
+    assert_eq!(*seen.lock().unwrap(), [u64::MAX, WIDE]);
 }
 
 /// Runs kernels from a seed on for some seconds.

@@ -100,7 +100,7 @@ fn dims(text: &str) -> Result<Dims, String> {
     }
     let mut out = [1; 3];
     for (to, part) in out.iter_mut().zip(parts) {
-        *to = part.trim().parse().map_err(|_| format!("`{part}` is no number from 1 on"))?;
+        *to = part.trim().parse().map_err(|_| format!("`{part}` is no number from 1 to 4294967295"))?;
     }
     Ok(Dims(out))
 }

@@ -133,11 +133,13 @@ impl Emitter<'_> {
     /// it: then the next is asked for one turn ahead.
     pub(super) fn step_of(&mut self, access: &Access) -> Option<Reg> {
         let (root, _) = self.root(self.block, access.address);
-        let header =
-            self.plan.loops.iter().find(|l| self.func.block(l.header).params.contains(&root))?.header;
         if access.space != Space::Global || self.ty(root) != Type::I64 {
             return None;
         }
+        let plan = self.plan;
+        let innermost = plan.loop_of[self.block.index()].map(|l| &plan.loops[l]);
+        let mut around = std::iter::successors(innermost, |l| l.parent.map(|l| &plan.loops[l]));
+        let header = around.find(|l| self.func.block(l.header).params.contains(&root))?.header;
         let step = self.step(header, root)?;
         let known = self.constant(step).is_some() || self.plan.live_in[self.block.index()].contains(&step);
         let is_there = self.spread(step) == Spread::Uniform && known;
