@@ -299,7 +299,7 @@ impl Cta {
         }
     }
 
-    /// Whether a column of the frame is as [`Cta::spread_out`] would make it.
+    /// Whether lanes have in a column of the frame what [`Cta::spread_out`] would have put there, those of the group that `counts` says.
     pub fn is_spread_out(
         &mut self,
         slot: u32,
@@ -307,22 +307,29 @@ impl Cta {
         (lane0, lanes): (u32, u32),
         row: u32,
         stride: i64,
+        counts: impl Fn(u32) -> bool,
     ) -> bool {
         let column = slot as usize * self.pc.len() + lane0 as usize * bytes;
         let Some(group) = self.frame.bytes_mut().get(column..column + lanes as usize * bytes) else {
             return false;
         };
+        let mut these = (0..lanes).zip(group.chunks_exact(bytes)).filter(|(lane, _)| counts(lane0 + lane));
+        let Some((first, value_of_first)) = these.next() else { return true };
+        if stride == 0 || bytes > 8 {
+            return stride == 0 && these.all(|(_, place)| place == value_of_first);
+        }
+        let shift = 64 - 8 * bytes as u32;
         let value = |place: &[u8]| {
             let mut value = [0; 8];
             value[..bytes].copy_from_slice(place);
             i64::from_le_bytes(value)
         };
-        let shift = 64 - 8 * bytes as u32;
-        bytes <= 8
-            && (0..i64::from(row)).cycle().zip(group.chunks_exact(bytes)).all(|(lane, place)| {
-                let expected = value(&group[..bytes]).wrapping_add(stride.wrapping_mul(lane));
-                expected << shift == value(place) << shift
-            })
+        let place_in_row = |lane: u32| i64::from(lane % row);
+        let base = value(value_of_first).wrapping_sub(stride.wrapping_mul(place_in_row(first)));
+        these.all(|(lane, place)| {
+            let expected = base.wrapping_add(stride.wrapping_mul(place_in_row(lane)));
+            expected << shift == value(place) << shift
+        })
     }
 
     /// CTAs in here.
@@ -331,7 +338,7 @@ impl Cta {
     }
 
     /// CTAs there is room for.
-    pub(crate) fn room(&self) -> u32 {
+    pub fn room(&self) -> u32 {
         self.room
     }
 

@@ -10,14 +10,15 @@ use crate::fault::KernelFaultKind;
 use crate::kernels::{CHUNK, Operand};
 use crate::launch::Launch;
 use crate::lower::{
-    Ahead, AheadStep, Arg, Code, Dst, Edge, Inst, Kind, LANE_BYTES, LANE_CTAID, LANE_ID, LANE_TID, LANE_WARP,
-    Terminator, known, lane_place,
+    Ahead, AheadStep, Arg, Base, Code, Dst, Edge, Inst, Kind, LANE_BYTES, LANE_CTAID, LANE_ID, LANE_TID,
+    LANE_WARP, Terminator, known, lane_place,
 };
 use crate::regs::Regs;
 use crate::rows::InMemory;
 use crate::segments::Segment;
 use crate::shape::{Affine, Column, Extents};
 use hostwarp_ir::{BarrierKind, Block, Special, TrapKind};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Warps that run together at most: enough to make calls cheap, few enough for their registers to stay in the cache.
@@ -113,53 +114,7 @@ pub(crate) struct Machine<'a, 'l> {
 /// Runs a CTA until it is done, faults, or has run about `budget` instructions (counted once per warp).
 pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
     cta.interpreted = true;
-    let code = launch.program.code();
-    prepare(cta, code, launch.warps() as usize);
-    let lanes = cta.lanes();
-    let extents = match launch.block {
-        // Several CTAs have no third axis of their own.
-        [x, y, _] if cta.room() > 1 => [x, y, cta.room()],
-        // Lanes beyond the CTA go on counting.
-        [_, 1, 1] => [lanes as u32, 1, 1],
-        block => block,
-    };
-    let base = [
-        cta.frame.as_mut_ptr(),
-        cta.scratch.columns.as_mut_ptr(),
-        cta.scratch.lanes.as_mut_ptr(),
-        code.consts.as_ptr().cast_mut(),
-        cta.scratch.ahead.as_mut_ptr(),
-    ];
-    // SAFETY: the frame is as large as the plan says, the others as the code says (`prepare`); they stay where they are and
-    // nothing else touches them while the machine lives. Nothing is written to the constants.
-    let regs = unsafe { Regs::new(base, lanes, code.tools) };
-    let groups = std::mem::take(&mut cta.scratch.groups);
-    let shared = (0..cta.room() as usize).map(|n| cta.memory_number(n).shared.as_ptr()).collect();
-    let mut machine = Machine {
-        launch,
-        cta,
-        regs,
-        segments: Default::default(),
-        hull: Segment { first: 0, end: 0, cta: 0, in_cta: 0, full: true },
-        columns: vec![],
-        extents,
-        in_memory: vec![],
-        shared,
-        alike: false,
-        whole: false,
-        others: false,
-        needed: vec![],
-        code,
-        base: 0,
-        warps: 0,
-        parked: None,
-        masks: [0; BATCH],
-        running: 0,
-        exited: true,
-        groups,
-        loaded: [0; BATCH],
-        spent: 0,
-    };
+    let mut machine = Machine::new(launch, cta);
     machine.compute_ahead();
     let outcome = machine.run(budget);
     let Machine { groups, .. } = machine;
@@ -167,6 +122,15 @@ pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
     match outcome {
         Ok(outcome) => outcome,
         Err(stop) => Outcome::Fault(Box::new(cta.fault(launch, stop.kind, stop.line, stop.lane))),
+    }
+}
+
+/// Writes all that lanes need to the frame as the plan has it, so that another engine can go on with a CTA that this one has run.
+pub fn settle(launch: &Launch, cta: &mut Cta) {
+    // If not, nothing has happened that is not in the frame.
+    if cta.scratch.cta_ready {
+        Machine::new(launch, cta).settle();
+        cta.scratch.cta_ready = false;
     }
 }
 
@@ -190,7 +154,92 @@ fn prepare(cta: &mut Cta, code: &Code, warps: usize) {
     }
 }
 
-impl Machine<'_, '_> {
+impl<'a, 'l> Machine<'a, 'l> {
+    fn new(launch: &'a Launch<'l>, cta: &'a mut Cta) -> Machine<'a, 'l> {
+        let code = launch.program.code();
+        prepare(cta, code, launch.warps() as usize);
+        let lanes = cta.lanes();
+        let extents = match launch.block {
+            // Several CTAs have no third axis of their own.
+            [x, y, _] if cta.room() > 1 => [x, y, cta.room()],
+            // Lanes beyond the CTA go on counting.
+            [_, 1, 1] => [lanes as u32, 1, 1],
+            block => block,
+        };
+        let base = [
+            cta.frame.as_mut_ptr(),
+            cta.scratch.columns.as_mut_ptr(),
+            cta.scratch.lanes.as_mut_ptr(),
+            code.consts.as_ptr().cast_mut(),
+            cta.scratch.ahead.as_mut_ptr(),
+        ];
+        // SAFETY: the frame is as large as the plan says, the others as the code says (`prepare`); they stay where they are and
+        // nothing else touches them while the machine lives. Nothing is written to the constants.
+        let regs = unsafe { Regs::new(base, lanes, code.tools) };
+        let groups = std::mem::take(&mut cta.scratch.groups);
+        let shared = (0..cta.room() as usize).map(|n| cta.memory_number(n).shared.as_ptr()).collect();
+        Machine {
+            launch,
+            cta,
+            regs,
+            segments: Default::default(),
+            hull: Segment { first: 0, end: 0, cta: 0, in_cta: 0, full: true },
+            columns: vec![],
+            extents,
+            in_memory: vec![],
+            shared,
+            alike: false,
+            whole: false,
+            others: false,
+            needed: vec![],
+            code,
+            base: 0,
+            warps: 0,
+            parked: None,
+            masks: [0; BATCH],
+            running: 0,
+            exited: true,
+            groups,
+            loaded: [0; BATCH],
+            spent: 0,
+        }
+    }
+
+    /// Writes out what lanes need where they are.
+    fn settle(&mut self) {
+        let all = self.cta.warps().len();
+        for base in (0..all).step_by(BATCH) {
+            (self.base, self.warps) = (base, (all - base).min(BATCH));
+            self.columns = std::mem::take(&mut self.cta.scratch.shapes[base / BATCH]);
+            self.settle_batch();
+        }
+    }
+
+    fn settle_batch(&mut self) {
+        let mut there: BTreeMap<u32, [u32; BATCH]> = BTreeMap::new();
+        for w in 0..self.warps {
+            for_each_lane(self.cta.warps()[self.base + w].live, |l| {
+                let block = self.cta.pc[(self.base + w) * CHUNK + l];
+                there.entry(block).or_insert([0; BATCH])[w] |= 1 << l;
+            });
+        }
+        let (code, plan) = (self.code, self.launch.program.plan());
+        let needed = there.iter().flat_map(|(block, masks)| {
+            let values = plan.live_in[*block as usize].iter();
+            values.filter_map(move |v| Some((code.args[v.index()]?, plan.frame.slot[v.index()]?, masks)))
+        });
+        // Columns first: they are written whole, and lanes may have other values there.
+        let (columns, others): (Vec<_>, Vec<_>) = needed.partition(|(at, ..)| at.base == Base::Frame);
+        for (at, ..) in columns {
+            self.write_out(at);
+        }
+        for (at, slot, masks) in others {
+            self.write_out(at);
+            let to = Arg { base: Base::Frame, offset: slot, step: 32 * u32::from(at.bytes), ..at };
+            self.regs.blend(Dst { at: to, free: false }, at, self.base, &masks[..self.warps]);
+        }
+    }
+
     /// Computes what is the same for all lanes, if that is still to be done.
     fn compute_ahead(&mut self) {
         if !std::mem::replace(&mut self.cta.scratch.launch_ready, true) {

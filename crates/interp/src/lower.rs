@@ -176,6 +176,8 @@ pub(crate) struct Code {
     pub(crate) scratch_bytes: u32,
     /// What is known of every place before the first instruction.
     pub(crate) columns: Vec<Column>,
+    /// The operand of each value that has one.
+    pub(crate) args: Vec<Option<Arg>>,
     pub(crate) tools: Tools,
 }
 
@@ -231,6 +233,7 @@ impl Code {
             let place = lowering.places[&(Base::Const, *at)];
             columns[place as usize] = known(column, ty.bytes());
         }
+        let args = (0..func.types.len() as u32).map(|v| lowering.existing(Value(v))).collect();
         Code {
             blocks,
             consts,
@@ -238,6 +241,7 @@ impl Code {
             ahead_bytes,
             scratch_bytes: lowering.scratch_bytes,
             columns,
+            args,
             tools: Tools::new(level),
         }
     }
@@ -424,6 +428,13 @@ impl Lowering<'_> {
         }
         let offset = self.plan.frame.slot[v.index()].unwrap_or(0);
         self.own(Base::Frame, offset, self.func.ty(v).bytes() as u32)
+    }
+
+    /// The operand of a value that some instruction reads or writes.
+    fn existing(&mut self, v: Value) -> Option<Arg> {
+        let slot = self.plan.frame.slot[v.index()];
+        let used = slot.is_some_and(|slot| self.places.contains_key(&(Base::Frame, slot)));
+        (used || self.place[v.index()].is_some()).then(|| self.arg(v))
     }
 
     /// What a lane that waits at the start of a block needs.

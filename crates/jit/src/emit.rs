@@ -74,10 +74,50 @@ pub(crate) fn emit(
     target: &Target,
     paths: Paths,
 ) -> Result<Emitted, Unsupported> {
-    memory::check(func)?;
-    let mut emitter = Emitter::new(func, plan, Cpu::new(target), paths)?;
+    check(func, plan)?;
+    let mut emitter = Emitter::new(func, plan, Cpu::new(target), paths);
     emitter.kernel()?;
     Ok(emitter.finish())
+}
+
+/// Says why a kernel is left to the interpreter, as far as that can be seen without writing it.
+pub(crate) fn check(func: &Function, plan: &Plan) -> Result<(), Unsupported> {
+    memory::check(func)?;
+    let w = plan.assume.group;
+    let refuse = |why: &str| Err(Unsupported(why.to_owned()));
+    if !w.is_power_of_two() || !(8..=lanes::MOST).contains(&w) {
+        return refuse("groups of this many lanes");
+    }
+    let in_loop =
+        |from: Block, to: Block| plan.loops.iter().any(|l| l.header == to && l.blocks.contains(&from));
+    if !plan.back_edges.iter().all(|(from, to)| in_loop(*from, *to)) {
+        return refuse("irreducible control flow");
+    }
+    let mut constant = vec![false; func.types.len()];
+    for b in &plan.order {
+        let data = func.block(*b);
+        for i in &data.insts {
+            if w != 32 && matches!(i.op, Op::LaneRead | Op::Ballot | Op::ActiveMask) {
+                return refuse("warp ops in groups that are no warps");
+            }
+            if let (Op::Const(_), Some(r)) = (&i.op, i.result) {
+                constant[r.index()] = true;
+            }
+        }
+        match &data.term {
+            Term::WarpSync { .. } if w != 32 => {
+                return refuse("warp synchronisation in groups that are no warps");
+            }
+            Term::Barrier { id, count, .. } => {
+                let varies = |v: &Value| plan.shape[v.index()] != Spread::Uniform && !constant[v.index()];
+                if varies(id) || count.as_ref().is_some_and(varies) {
+                    return refuse("barriers that differ between the lanes of a warp");
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// What is known of a value in the block being written.
@@ -142,17 +182,9 @@ struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(func: &'a Function, plan: &'a Plan, cpu: Cpu, paths: Paths) -> Result<Emitter<'a>, Unsupported> {
+    /// For a kernel that has been [checked](check).
+    fn new(func: &'a Function, plan: &'a Plan, cpu: Cpu, paths: Paths) -> Emitter<'a> {
         let w = plan.assume.group;
-        let refuse = |why: &str| Err(Unsupported(why.to_owned()));
-        if !w.is_power_of_two() || !(8..=lanes::MOST).contains(&w) {
-            return refuse("groups of this many lanes");
-        }
-        let in_loop =
-            |from: Block, to: Block| plan.loops.iter().any(|l| l.header == to && l.blocks.contains(&from));
-        if !plan.back_edges.iter().all(|(from, to)| in_loop(*from, *to)) {
-            return refuse("irreducible control flow");
-        }
         let len = func.types.len();
         let mut remade = vec![None; len];
         let mut has_warp_sync = false;
@@ -163,28 +195,11 @@ impl<'a> Emitter<'a> {
                 if let Some(r) = i.result {
                     maker[r.index()] = Some((*b, n));
                 }
-                let needs_warp = matches!(i.op, Op::LaneRead | Op::Ballot | Op::ActiveMask);
-                if needs_warp && w != 32 {
-                    return refuse("warp ops in groups that are no warps");
-                }
                 if let Some(r) = i.result.filter(|r| plan.remat[r.index()]) {
                     remade[r.index()] = Some(i.op);
                 }
             }
-            match &data.term {
-                Term::WarpSync { .. } if w != 32 => {
-                    return refuse("warp synchronisation in groups that are no warps");
-                }
-                Term::WarpSync { .. } => has_warp_sync = true,
-                Term::Barrier { id, count, .. } => {
-                    let constant = |v: &Value| matches!(remade[v.index()], Some(Op::Const(_)));
-                    let varies = |v: &Value| plan.shape[v.index()] != Spread::Uniform && !constant(v);
-                    if varies(id) || count.as_ref().is_some_and(varies) {
-                        return refuse("barriers that differ between the lanes of a warp");
-                    }
-                }
-                _ => {}
-            }
+            has_warp_sync |= matches!(data.term, Term::WarpSync { .. });
         }
         let mut crosses = vec![false; len];
         let mut range: Vec<Option<(u32, u32)>> = vec![None; len];
@@ -238,7 +253,7 @@ impl<'a> Emitter<'a> {
         if paths == Paths::Together {
             emitter.early = emitter.find_early();
         }
-        Ok(emitter)
+        emitter
     }
 
     /// A value defined in a loop that lanes leave at different times must be kept for those that have left, if they need it.

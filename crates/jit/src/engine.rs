@@ -66,6 +66,11 @@ impl fmt::Debug for KernelText {
 }
 
 impl KernelText {
+    /// Says why a kernel cannot be compiled, as far as that can be seen without writing it.
+    pub fn check(program: &Program) -> Result<(), JitError> {
+        Ok(emit::check(program.func(), program.plan())?)
+    }
+
     /// Writes the kernel for groups of `program.plan().assume.group` lanes.
     pub fn new(program: &Arc<Program>, target: &Target, paths: Paths) -> Result<KernelText, JitError> {
         let emitted = emit::emit(program.func(), program.plan(), target, paths)?;
@@ -260,8 +265,13 @@ impl JitKernel {
         self.with_run(launch, cta, budget, |run| run.run_to_the_end())
     }
 
+    /// Whether there is code that begins at the start of a block.
+    pub(crate) fn starts_at(&self, b: Block) -> bool {
+        self.stops[b.index()]
+    }
+
     /// Whether compiled code can go on with a CTA.
-    fn suits(&self, launch: &Launch<'_>, cta: &Cta) -> bool {
+    pub(crate) fn suits(&self, launch: &Launch<'_>, cta: &Cta) -> bool {
         let lanes = launch.lanes() as usize;
         let plan = self.program.plan();
         let frame = plan.frame.bytes as usize * lanes;
@@ -500,21 +510,10 @@ impl Run<'_> {
                 Shape::Varying => continue,
             };
             if let Some(slot) = plan.frame.slot[v.index()] {
-                for lanes in self.even_lanes(lane0, plan.shape[v.index()]) {
+                for lanes in even_lanes(&plan.assume, lane0, plan.shape[v.index()]) {
                     self.cta().spread_out(slot, func.ty(*v).bytes(), lanes, plan.assume.row(), stride);
                 }
             }
-        }
-    }
-
-    /// The lanes of a group, first and count, that are even with each other in a value of this shape.
-    fn even_lanes(&self, lane0: u32, shape: Shape) -> Vec<(u32, u32)> {
-        let assume = self.engine.launch.program.plan().assume;
-        match shape {
-            Shape::Affine { by_row: true, .. } => {
-                (0..assume.rows).map(|n| (lane0 + n * assume.row(), assume.row())).collect()
-            }
-            _ => vec![(lane0, self.width)],
         }
     }
 
@@ -525,8 +524,9 @@ impl Run<'_> {
             (Shape::Affine { stride, may_wrap: true, .. }, Some(slot)) => {
                 let bytes = func.ty(*v).bytes();
                 let row = plan.assume.row();
-                let all = self.even_lanes(lane0, plan.shape[v.index()]);
-                all.into_iter().all(|lanes| self.cta().is_spread_out(slot, bytes, lanes, row, stride))
+                let all = even_lanes(&plan.assume, lane0, plan.shape[v.index()]);
+                all.into_iter()
+                    .all(|lanes| self.cta().is_spread_out(slot, bytes, lanes, row, stride, |_| true))
             }
             _ => true,
         })
@@ -632,6 +632,16 @@ impl Run<'_> {
             Ok(()) => Step::Ran,
             Err(kind) => Step::Fault(Box::new(self.cta().stopped(launch, kind))),
         }
+    }
+}
+
+/// The lanes of a group, first and count, that are even with each other in a value of this shape.
+pub(crate) fn even_lanes(assume: &Assume, lane0: u32, shape: Shape) -> Vec<(u32, u32)> {
+    match shape {
+        Shape::Affine { by_row: true, .. } => {
+            (0..assume.rows).map(|n| (lane0 + n * assume.row(), assume.row())).collect()
+        }
+        _ => vec![(lane0, assume.group)],
     }
 }
 

@@ -34,6 +34,10 @@ impl Lanes {
         self.0[lane as usize / 64] |= 1 << (lane % 64);
     }
 
+    pub(crate) fn contains(self, lane: u32) -> bool {
+        self.0[lane as usize / 64] >> (lane % 64) & 1 == 1
+    }
+
     /// Ascending.
     pub(crate) fn iter(self) -> impl Iterator<Item = u32> {
         (0..).step_by(64).zip(self.0).flat_map(|(first, word)| {

@@ -13,6 +13,7 @@ mod lanes;
 pub mod llvm;
 pub mod object;
 mod slow;
+mod takeover;
 pub mod target;
 
 pub use emit::Paths;

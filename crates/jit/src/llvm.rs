@@ -4,6 +4,7 @@
 //! process-wide state that does not survive being unloaded.
 
 mod api;
+mod ending;
 mod search;
 
 use std::cell::{Cell, RefCell};
@@ -15,6 +16,7 @@ use std::sync::{Mutex, mpsc};
 
 use crate::target::{Arch, Target};
 use api::Api;
+pub use ending::wait_at_end;
 pub use search::NotFound;
 
 /// The oldest LLVM that takes the text we write (opaque pointers).
@@ -173,7 +175,9 @@ impl Llvm {
         if let Some(library) = opened.iter().find(|library| library.path == path) {
             return Ok(Llvm { library });
         }
+        let _wait = ending::Work::begin().ok_or("the process is ending")?;
         let (api, version) = api::open(path)?;
+        ending::watch();
         let library: &'static Library = Box::leak(Box::new(Library { api, path: path.to_owned(), version }));
         // SAFETY: the handler is a plain function of the expected signature that lives as long as the process.
         unsafe { (library.api.install_fatal_error_handler)(on_fatal_error) };
@@ -205,6 +209,8 @@ impl Llvm {
     /// their handler returns, so ours never returns: it reports the error and parks the thread.
     pub fn compile(self, text: &str, target: &Target, tier: &Tier) -> Result<Object, CompileError> {
         let fatal = |message: String| CompileError { stage: Stage::Fatal, message };
+        let ending = || fatal("the process is ending".into());
+        let _wait = ending::Work::begin().ok_or_else(ending)?;
         let (report, result) = mpsc::channel();
         let (text, target, tier) = (text.to_owned(), target.clone(), tier.for_version(self.version()));
         let work = move || {
@@ -214,12 +220,17 @@ impl Llvm {
             // The receiver only goes away when its thread does; there is nobody left to tell then.
             let _ = report.send(made);
         };
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("hostwarp-llvm".into())
             .stack_size(COMPILE_STACK)
             .spawn(work)
             .map_err(|e| fatal(format!("no thread to compile on: {e}")))?;
-        result.recv().unwrap_or_else(|_| Err(fatal("the compiling thread ended early".into())))
+        let made = result.recv().unwrap_or_else(|_| Err(fatal("the compiling thread ended early".into())));
+        if !matches!(&made, Err(e) if e.stage == Stage::Fatal) {
+            // What it has of LLVM's goes with it, and should have gone before the process ends.
+            let _ = thread.join();
+        }
+        made
     }
 }
 
