@@ -320,6 +320,20 @@ fn the_cache_is_on_or_off() {
     doctor("Off").exits(2).complains("HOSTWARP_CACHE is `Off`: it can be `on` or `off`");
 }
 
+/// LLVM does not survive the end of a process while it works, and most of these end when it has just been asked to.
+#[test]
+fn a_process_that_ends_while_a_kernel_is_compiled_ends_well() {
+    for ctas in [64, 512, 1024, 2048, 4096, 8192, 16384] {
+        let n = format!("n={}", ctas * 256);
+        let [x, y] = ["x", "y"].map(|name| format!("{name}=f32[{}]=1", ctas * 256));
+        let grid = ctas.to_string();
+        let arguments = ["--json", "--no-cache", "--block", "256", "a=2", &n, &x, &y, "--grid", &grid];
+        let saxpy = example("saxpy.ptx");
+        let run = [&["run", saxpy.as_str()], &arguments[..]].concat();
+        assert_eq!(hostwarp(&run).exits(0).json()["ctas"], ctas);
+    }
+}
+
 #[test]
 fn compiled_kernels_are_kept_and_found_again() {
     if hostwarp(&["doctor", "--json"]).json()["engine"] != "jit" {
@@ -336,7 +350,7 @@ fn compiled_kernels_are_kept_and_found_again() {
         "kept.ptx",
         ".reg .b64 %a; .reg .b32 %t; ld.param.u64 %a, [out]; mov.u32 %t, %tid.x; mad.wide.u32 %a, %t, 4, %a; st.global.u32 [%a], %t;",
     );
-    let run = ["run", "--json", "--block", "32", k.text(), "out=u32[32]"];
+    let run = ["run", "--json", "--engine", "jit", "--block", "32", k.text(), "out=u32[32]"];
     let without = [&run[..], &["--no-cache"]].concat();
     let cached = |arguments: &[&str]| {
         let r = ran(kept(arguments).output().expect("the binary is there")).exits(0).json();

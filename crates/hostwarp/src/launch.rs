@@ -2,12 +2,13 @@
 
 use crate::cache;
 use crate::module::Compiled;
-use crate::schedule::{Full, Interp, Jit, Progress, run_grid};
+use crate::schedule::{Interp, Jit, Progress, RunCtas, run_grid};
+use crate::tiers::{InTurns, Make, Soon, Tiered};
 use crate::{Buffer, Device, Error, Kernel, Pod};
 use hostwarp_interp::{Launch, Limits, Program};
 use hostwarp_ir::{Inst, Op, Term};
 use hostwarp_isa::{Kind, Ty};
-use hostwarp_jit::llvm::{Object, Tier};
+use hostwarp_jit::llvm::{Object, Tier, wait_at_end};
 use hostwarp_jit::{KernelText, Paths};
 use hostwarp_plan::{Assume, may_split_warps};
 use std::sync::Arc;
@@ -17,12 +18,13 @@ use std::time::{Duration, Instant};
 /// Which engine runs a kernel. All give the same bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Engine {
-    /// The jit if LLVM is found and it takes the kernel, else the interpreter.
+    /// The interpreter at first, and the jit when it pays: once the interpreter has been at a kernel for a while the kernel is compiled in the background, if LLVM
+    /// is found and takes it. A launch that is soon done never waits for a compiler.
     #[default]
     Auto,
     /// The reference engine.
     Interp,
-    /// LLVM.
+    /// LLVM. The launch begins when the kernel is compiled.
     Jit,
 }
 
@@ -62,10 +64,12 @@ impl Arg {
 /// What a launch did.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The engine that ran it.
+    /// The engine that ran it: the jit if compiled code had any part in it.
     pub engine: Engine,
     /// Why it was not the one `auto` would rather take.
     pub note: Option<String>,
+    /// CTAs that began on the interpreter because there was no compiled code yet.
+    pub interpreted: u64,
     /// Lanes in one vector, of the jit.
     pub width: Option<u32>,
     /// Whether compiled code came from the [cache](crate::DeviceBuilder::cache).
@@ -122,6 +126,7 @@ pub struct LaunchBuilder<'a> {
     engine: Engine,
     width: Option<u32>,
     paths: Option<Paths>,
+    turn: Option<u64>,
     threads: Option<usize>,
     fuel: Option<u64>,
     timeout: Option<Duration>,
@@ -145,6 +150,7 @@ impl<'a> LaunchBuilder<'a> {
             engine: Engine::Auto,
             width: None,
             paths: None,
+            turn: None,
             threads: None,
             fuel: None,
             timeout: None,
@@ -201,6 +207,13 @@ impl<'a> LaunchBuilder<'a> {
     /// instructions. Such widths are never chosen for kernels in which that could be seen.
     pub fn width(mut self, lanes: u32) -> Self {
         self.width = Some(lanes);
+        self
+    }
+
+    /// With [`Engine::Jit`]: CTAs change between the engines after about so many instructions. For tests of that.
+    #[doc(hidden)]
+    pub fn in_turns(mut self, instructions: u64) -> Self {
+        self.turn = Some(instructions.max(1));
         self
     }
 
@@ -261,24 +274,41 @@ impl<'a> LaunchBuilder<'a> {
         launch.limits = limits;
         let threads = (device.kept_threads(), self.threads.unwrap_or(device.threads()));
         let began = Instant::now();
-        match &ready.jit {
-            Some(compiled) => {
-                let full = || {
-                    // What compiled once compiles again; if not, there is still what there is.
-                    let full = compile(device, &ready.program, Paths::All).ok()?;
-                    Some(full.kernel)
-                };
-                // Who asks for one edition gets that.
-                let full: Option<&Full<'_>> = if self.paths.is_none() { Some(&full) } else { None };
-                run_grid(&launch, &Jit { compiled, full }, threads, self.progress)?;
+        let run = |engine: &dyn RunCtas| run_grid(&launch, engine, threads, self.progress);
+        let full = maker(device, &ready.program, Paths::All);
+        if !matches!(ready.code, Code::Interp(_)) {
+            // It may be this thread that ends the process while others compile.
+            wait_at_end();
+        }
+        let (mut jit, mut note, mut interpreted) = (None, None, 0);
+        match ready.code {
+            Code::Interp(why) => {
+                run(&Interp)?;
+                note = why;
             }
-            None => run_grid(&launch, &Interp, threads, self.progress)?,
+            Code::Jit(compiled) => {
+                // Who asks for one edition gets that.
+                let engine = Jit { compiled: &compiled, full: self.paths.is_none().then_some(&full) };
+                match self.turn {
+                    Some(turn) => run(&InTurns { jit: engine, turn })?,
+                    None => run(&engine)?,
+                }
+                jit = Some(compiled);
+            }
+            Code::Later { soon, make } => {
+                let tiered = Tiered::new(&soon, &make, &full, &launch);
+                let ran = run(&tiered);
+                (jit, interpreted) = tiered.finish();
+                ran?;
+                note = soon.now().and_then(|made| made.as_ref().err()).cloned();
+            }
         }
         Ok(Report {
-            engine: if ready.jit.is_some() { Engine::Jit } else { Engine::Interp },
-            note: ready.note,
-            width: ready.jit.is_some().then_some(ready.program.plan().assume.group),
-            cached: ready.jit.is_some_and(|jit| jit.cached),
+            engine: if jit.is_some() { Engine::Jit } else { Engine::Interp },
+            note,
+            interpreted,
+            width: jit.is_some().then_some(ready.program.plan().assume.group),
+            cached: jit.is_some_and(|jit| jit.cached),
             prepare,
             run: began.elapsed(),
             ctas: launch.ctas(),
@@ -470,7 +500,7 @@ impl<'a> LaunchBuilder<'a> {
 
     fn prepare(&self, block: [u32; 3]) -> Result<Ready, Error> {
         let asked = Asked { engine: self.engine, block, width: self.width, paths: self.paths };
-        if let Some(ready) = self.kernel.cache().lock().ready.get(&asked) {
+        if let Some(ready) = self.kernel.cache().lock().ready.get(&asked).filter(|ready| ready.is_current()) {
             return Ok(ready.clone());
         }
         let ready = self.make_ready(block)?;
@@ -480,44 +510,45 @@ impl<'a> LaunchBuilder<'a> {
 
     fn make_ready(&self, block: [u32; 3]) -> Result<Ready, Error> {
         let interp = |note: Option<String>| -> Result<Ready, Error> {
-            Ok(Ready { program: self.program(Assume::for_block(block, 32))?, jit: None, note })
+            let program = self.program(Assume::for_block(block, 32))?;
+            Ok(Ready { program, code: Code::Interp(note) })
         };
         if self.engine == Engine::Interp {
             return interp(None);
         }
         let mut width = self.choose_width(block)?;
         loop {
-            match self.compile(block, width)? {
-                Ok(jit) => {
-                    let program = jit.kernel.program().clone();
-                    return Ok(Ready { program, jit: Some(jit), note: None });
-                }
+            let assume = Assume::for_block(block, width);
+            let program = self.program(assume)?;
+            let paths = self.choose_paths(&program, block);
+            let soon = self.kernel.cache().lock().jit.entry((assume, paths)).or_default().clone();
+            let make = maker(self.kernel.module().device(), &program, paths);
+            let made = match KernelText::check(&program) {
+                Err(why) => Some(Err(why.to_string())),
+                Ok(()) if self.engine == Engine::Jit || self.is_choosy() => Some(soon.get(&*make).clone()),
+                Ok(()) => soon.now().cloned(),
+            };
+            match made {
+                None => return Ok(Ready { program, code: Code::Later { soon, make } }),
+                Some(Ok(compiled)) => return Ok(Ready { program, code: Code::Jit(compiled) }),
                 // A kernel whose lanes talk to each other needs exactly the warp in one vector.
-                Err(_) if width != 32 && self.width.is_none() => width = 32,
-                Err(why) if self.engine == Engine::Jit => {
+                Some(Err(_)) if width != 32 && self.width.is_none() => width = 32,
+                Some(Err(why)) if self.engine == Engine::Jit => {
                     return Err(Error::launch(format!("the jit cannot run this kernel: {why}")));
                 }
-                Err(why) => return interp(Some(why)),
+                Some(Err(why)) => return interp(Some(why)),
             }
         }
+    }
+
+    /// Whether something was asked for that only the jit has.
+    fn is_choosy(&self) -> bool {
+        self.width.is_some() || self.paths.is_some()
     }
 
     /// What compiled code is to do by itself.
     fn choose_paths(&self, program: &Program, block: [u32; 3]) -> Paths {
         self.paths.unwrap_or_else(|| Paths::likely(program.func(), program.plan(), block.iter().product()))
-    }
-
-    fn compile(&self, block: [u32; 3], width: u32) -> Result<Result<Compiled, String>, Error> {
-        let assume = Assume::for_block(block, width);
-        let mut made = self.kernel.cache().lock();
-        let program = made.program(self.kernel.compiled(), assume)?;
-        let paths = self.choose_paths(&program, block);
-        if let Some(done) = made.jit.get(&(assume, paths)) {
-            return Ok(done.clone());
-        }
-        let compiled = compile(self.kernel.module().device(), &program, paths);
-        made.jit.insert((assume, paths), compiled.clone());
-        Ok(compiled)
     }
 }
 
@@ -531,11 +562,42 @@ pub(crate) struct Asked {
 }
 
 /// A kernel ready to run.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Ready {
     program: Arc<Program>,
-    jit: Option<Compiled>,
-    note: Option<String>,
+    code: Code,
+}
+
+/// What runs it.
+#[derive(Clone)]
+enum Code {
+    /// The interpreter, and why not the jit.
+    Interp(Option<String>),
+    Jit(Compiled),
+    /// The interpreter until there is compiled code.
+    Later {
+        soon: Arc<Soon>,
+        make: Arc<Make>,
+    },
+}
+
+impl Ready {
+    /// Whether there is no more known than when it was made.
+    fn is_current(&self) -> bool {
+        !matches!(&self.code, Code::Later { soon, .. } if soon.now().is_some())
+    }
+}
+
+impl std::fmt::Debug for Ready {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ready").field("program", &self.program.func().name).finish_non_exhaustive()
+    }
+}
+
+/// Compiles a kernel, whenever that is to be.
+fn maker(device: &Device, program: &Arc<Program>, paths: Paths) -> Arc<Make> {
+    let (device, program) = (device.clone(), program.clone());
+    Arc::new(move || compile(&device, &program, paths))
 }
 
 /// The compiled kernel: from the device's cache if it is there, and only otherwise from LLVM.

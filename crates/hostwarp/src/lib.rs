@@ -18,6 +18,7 @@ mod launch;
 mod module;
 mod schedule;
 mod threads;
+mod tiers;
 
 pub use buffer::{Buffer, Pod};
 pub use cache::{Cache, CacheUsage};

@@ -2,6 +2,7 @@
 
 use crate::error::InputError;
 use crate::launch::{Asked, LaunchBuilder, Ready};
+use crate::tiers::Soon;
 use crate::{Device, Error};
 use hostwarp_compile as compile;
 use hostwarp_compile::{Diagnostic, Severity, Unusable};
@@ -12,7 +13,7 @@ use hostwarp_jit::{JitKernel, Paths};
 use hostwarp_memory::{Block, Space};
 use hostwarp_plan::Assume;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 /// How a module is loaded.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +58,7 @@ pub(crate) struct Made {
     /// The primitive function, once asked for.
     primitive: Option<ir::Function>,
     programs: HashMap<Assume, Arc<Program>>,
-    pub(crate) jit: HashMap<(Assume, Paths), Result<Compiled, String>>,
+    pub(crate) jit: HashMap<(Assume, Paths), Arc<Soon>>,
     /// What all this came to.
     pub(crate) ready: HashMap<Asked, Ready>,
 }
@@ -66,8 +67,8 @@ pub(crate) struct Made {
 #[derive(Clone, Debug)]
 pub(crate) struct Compiled {
     pub(crate) kernel: Arc<JitKernel>,
-    /// The edition for whatever lanes do, once the first has turned out not to be enough. None if it cannot be made.
-    pub(crate) full: Arc<OnceLock<Option<Arc<JitKernel>>>>,
+    /// The edition for whatever lanes do, once the first has turned out not to be enough.
+    pub(crate) full: Arc<Soon>,
     /// Whether another process compiled it.
     pub(crate) cached: bool,
 }

@@ -10,6 +10,7 @@
 
 use crate::module::Compiled;
 use crate::threads::Threads;
+use crate::tiers::Make;
 use hostwarp_interp::{Cta, KernelFault, Launch, Outcome};
 use hostwarp_jit::{JitKernel, Paths};
 use std::collections::VecDeque;
@@ -50,7 +51,7 @@ pub(crate) struct Interp;
 
 impl Interp {
     /// The most of a first turn of each CTA: one that only spins would take the better part of a second for one that suits compiled code.
-    const FIRST_TURN: u64 = 1 << 18;
+    pub(crate) const FIRST_TURN: u64 = 1 << 18;
 }
 
 impl RunCtas for Interp {
@@ -76,26 +77,30 @@ impl RunCtas for Interp {
     }
 }
 
-/// Compiles everything.
-pub(crate) type Full<'a> = dyn Fn() -> Option<Arc<JitKernel>> + Sync + 'a;
-
 /// The engine that compiles: at first only what most kernels need, everything if that turns out not to be enough.
 pub(crate) struct Jit<'a> {
     pub(crate) compiled: &'a Compiled,
-    /// None if what there is has to do.
-    pub(crate) full: Option<&'a Full<'a>>,
+    /// Compiles everything. None if what there is has to do.
+    pub(crate) full: Option<&'a Arc<Make>>,
 }
 
 impl Jit<'_> {
     /// CTAs that may be left to the interpreter: about as long as compiling takes.
     const ENOUGH: u32 = 32;
 
-    fn kernel(&self) -> &JitKernel {
+    pub(crate) fn kernel(&self) -> &JitKernel {
         let Compiled { kernel, full, .. } = self.compiled;
-        let enough = kernel.paths() == Paths::All || kernel.handed_over() < Self::ENOUGH;
-        match self.full.filter(|_| !enough) {
-            Some(make) => full.get_or_init(make).as_ref().unwrap_or(kernel),
-            None => kernel,
+        let Some(make) = self.full.filter(|_| kernel.paths() != Paths::All) else { return kernel };
+        match full.now() {
+            Some(Ok(full)) => &full.kernel,
+            // What compiled once compiles again; if not, there is still what there is.
+            Some(Err(_)) => kernel,
+            None => {
+                if kernel.handed_over() >= Self::ENOUGH {
+                    full.begin(make);
+                }
+                kernel
+            }
         }
     }
 }
@@ -117,7 +122,9 @@ impl RunCtas for Jit<'_> {
     }
 
     fn go_on(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
-        self.kernel().run(launch, cta, budget)
+        let kernel = self.kernel();
+        kernel.take_over(launch, cta);
+        kernel.run(launch, cta, budget)
     }
 }
 

@@ -44,12 +44,12 @@ fn without_llvm(cache: &Path) -> Device {
 /// A directory with one compiled kernel; none where there is no LLVM to make it.
 fn filled() -> Option<(tempfile::TempDir, PathBuf)> {
     let directory = tempfile::tempdir().expect("a directory");
-    let report = run(&with_llvm(directory.path()), Engine::Auto).expect("it runs");
-    assert!(!report.cached);
-    if report.engine != Engine::Jit {
-        eprintln!("skipped: {}", report.note.unwrap_or_default());
+    let device = with_llvm(directory.path());
+    if let Err(why) = device.llvm() {
+        eprintln!("skipped: {why}");
         return None;
     }
+    assert!(!run(&device, Engine::Jit).expect("it runs").cached);
     let mut files = fs::read_dir(directory.path()).expect("it is there").map(|e| e.expect("readable").path());
     let entry = files.next().expect("an entry");
     assert_eq!(files.next(), None);
@@ -59,12 +59,10 @@ fn filled() -> Option<(tempfile::TempDir, PathBuf)> {
 #[test]
 fn a_kept_kernel_runs_without_llvm() {
     let Some((directory, _)) = filled() else { return };
-    for engine in [Engine::Auto, Engine::Jit] {
-        let device = without_llvm(directory.path());
-        let report = run(&device, engine).expect("it runs");
-        assert_eq!((report.engine, report.cached), (Engine::Jit, true));
-        assert!(device.llvm().is_err());
-    }
+    let device = without_llvm(directory.path());
+    let report = run(&device, Engine::Jit).expect("it runs");
+    assert_eq!((report.engine, report.cached), (Engine::Jit, true));
+    assert!(device.llvm().is_err());
     assert_eq!(Cache::new(directory.path()).usage().expect("it is ours").entries, 1);
 }
 
@@ -90,24 +88,25 @@ fn without_a_usable_directory_everything_runs() {
     let file = tempfile::NamedTempFile::new().expect("a file");
     for place in [file.path().to_path_buf(), file.path().join("below")] {
         for _ in 0..2 {
-            let report = run(&with_llvm(&place), Engine::Auto).expect("it runs");
-            assert!(!report.cached);
+            let device = with_llvm(&place);
+            let engine = if device.llvm().is_ok() { Engine::Jit } else { Engine::Interp };
+            assert!(!run(&device, engine).expect("it runs").cached);
         }
     }
 }
 
 #[test]
 fn many_at_once_share_a_directory() {
-    let directory = tempfile::tempdir().expect("a directory");
+    let Some((directory, entry)) = filled() else { return };
+    fs::remove_file(entry).expect("it is ours");
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..3 {
-                    run(&with_llvm(directory.path()), Engine::Auto).expect("it runs");
+                    run(&with_llvm(directory.path()), Engine::Jit).expect("it runs");
                 }
             });
         }
     });
-    let report = run(&with_llvm(directory.path()), Engine::Auto).expect("it runs");
-    assert_eq!(report.cached, report.engine == Engine::Jit);
+    assert!(run(&with_llvm(directory.path()), Engine::Jit).expect("it runs").cached);
 }

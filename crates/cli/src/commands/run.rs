@@ -112,8 +112,11 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 #[derive(Clone, Copy, clap::ValueEnum, Debug)]
 pub(super) enum EngineArg {
+    /// The interpreter at first, compiled code when it pays
     Auto,
+    /// The reference
     Interp,
+    /// Compiled by LLVM before it begins
     Jit,
 }
 
@@ -293,6 +296,7 @@ impl Run {
                 "ctas": report.ctas,
                 "engine": engine,
                 "width": report.width,
+                "interpreted_ctas": report.interpreted,
                 "cached": report.cached,
                 "note": report.note,
                 "prepare_seconds": report.prepare.as_secs_f64(),
@@ -307,8 +311,12 @@ impl Run {
         let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
         let s = |n: u64| if n == 1 { "" } else { "s" };
         let width = report.width.map(|w| format!(", {w} lanes a vector")).unwrap_or_default();
+        let begun = match report.engine {
+            Engine::Jit if report.interpreted > 0 => format!(" after {} on interp", report.interpreted),
+            _ => String::new(),
+        };
         output::note(&format!(
-            "{}: {} CTA{} of {threads} thread{}, {engine}{width}: {} ({} to get ready{})",
+            "{}: {} CTA{} of {threads} thread{}, {engine}{width}{begun}: {} ({} to get ready{})",
             kernel.name(),
             report.ctas,
             s(report.ctas),
