@@ -109,6 +109,8 @@ pub struct Variant {
     pub threads: usize,
     /// Only compiled code for lanes that stay together, whatever they do.
     pub together: bool,
+    /// Compiled code and the interpreter in turns of about so many instructions.
+    pub turn: Option<u64>,
 }
 
 impl fmt::Display for Variant {
@@ -116,11 +118,13 @@ impl fmt::Display for Variant {
         let engine = format!("{:?}", self.engine).to_lowercase();
         let width = self.width.map_or("width auto".into(), |w| format!("width {w}"));
         let together = if self.together { ", together" } else { "" };
-        write!(f, "{engine}, {width}, {} threads{together}", self.threads)
+        let turn = self.turn.map(|n| format!(", in turns of {n}")).unwrap_or_default();
+        write!(f, "{engine}, {width}, {} threads{together}{turn}", self.threads)
     }
 }
 
-const REFERENCE: Variant = Variant { engine: Engine::Interp, width: None, threads: 1, together: false };
+const REFERENCE: Variant =
+    Variant { engine: Engine::Interp, width: None, threads: 1, together: false, turn: None };
 
 /// What went wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -264,6 +268,9 @@ impl Bench {
             if variant.together {
                 launch = launch.paths(Paths::Together);
             }
+            if let Some(turn) = variant.turn {
+                launch = launch.in_turns(turn);
+            }
             let report = launch.run()?;
             Ok((buffer.to_vec()?, report.width))
         };
@@ -278,7 +285,11 @@ impl Bench {
         let mut chosen = None;
         for variant in self.variants(case) {
             // Compiled already.
-            if variant.width.is_some() && variant.width == chosen && !variant.together {
+            if variant.width.is_some()
+                && variant.width == chosen
+                && !variant.together
+                && variant.turn.is_none()
+            {
                 continue;
             }
             let (got, width) = match launch(variant) {
@@ -304,7 +315,8 @@ impl Bench {
     /// The runs to compare with the reference: the jit as it likes, and as the seed says.
     fn variants(&self, case: &Case) -> Vec<Variant> {
         let mut r = Random::new(case.seed ^ 0x7a51);
-        let jit = |width, threads| Variant { engine: Engine::Jit, width, threads, together: false };
+        let jit =
+            |width, threads| Variant { engine: Engine::Jit, width, threads, together: false, turn: None };
         // Wide vectors take long to compile.
         let weights = if case.seed & WIDE == 0 { [3, 3, 2, 1, 1, 1] } else { [0, 0, 0, 1, 1, 2] };
         let width = Some(WIDTHS[r.weighted(&weights)]);
@@ -325,6 +337,11 @@ impl Bench {
         if r.percent(if self.one_width { 20 } else { 60 }) {
             all.push(Variant { together: true, ..all[0] });
         }
+        // What is compiled already, changing places with the interpreter.
+        let turn = *r.pick(&[1, 20, 100, 500, 2000]);
+        let turns: Vec<Variant> =
+            all.iter().filter(|v| v.threads == 1).map(|v| Variant { turn: Some(turn), ..*v }).collect();
+        all.extend(turns);
         if r.percent(20) {
             all.push(Variant { threads: 4, ..REFERENCE });
         }
