@@ -17,7 +17,13 @@ pub struct Compile {
     pub jit: Duration,
     /// The rest of the way to what the interpreter runs.
     pub interp: Duration,
+    /// The first launch of the whole problem on each of [`FIRST`], all this included but reading.
+    pub first: Vec<Duration>,
 }
+
+/// Who makes first launches.
+pub const FIRST: [(&str, Engine); 3] =
+    [("auto", Engine::Auto), ("jit", Engine::Jit), ("interp", Engine::Interp)];
 
 /// Instructions in a PTX text: statements in bodies that are no directives.
 fn instructions(ptx: &str) -> usize {
@@ -51,12 +57,23 @@ pub fn compile(device: &Device, case: &Case, times: usize) -> Result<Compile> {
     };
     let (load, jit) = prepare(Engine::Jit)?;
     let (_, interp) = prepare(Engine::Interp)?;
+    let mut first = vec![vec![]; FIRST.len()];
+    for _ in 0..times {
+        for ((_, engine), times) in FIRST.into_iter().zip(&mut first) {
+            let module = device.load(&case.kernel, &case.ptx).map_err(|e| e.to_string())?;
+            let kernel = module.kernel(&case.kernel).map_err(|e| e.to_string())?;
+            let began = Instant::now();
+            launch(&kernel, case, &buffers).engine(engine).run().map_err(|e| e.to_string())?;
+            times.push(began.elapsed().as_secs_f64());
+        }
+    }
     Ok(Compile {
         name: case.name.clone(),
         instructions: instructions(&case.ptx),
         load: Duration::from_secs_f64(load),
         jit: Duration::from_secs_f64(jit),
         interp: Duration::from_secs_f64(interp),
+        first: first.iter().map(|times| Duration::from_secs_f64(median(times))).collect(),
     })
 }
 
@@ -74,8 +91,8 @@ pub fn growth(device: &Device, most: Duration) -> Result<Vec<Compile>> {
     Ok(out)
 }
 
-/// Median wall time of `hostwarp run` on a saxpy of 1M elements, as a process from start to end: compiled anew, compiled before, and on
-/// the interpreter.
+/// Median wall time of `hostwarp run` on a saxpy of 1M elements, as a process from start to end: as it comes, compiled anew, compiled
+/// before, and on the interpreter.
 pub fn starts(hostwarp: &str) -> Result<Vec<(&'static str, Duration)>> {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/saxpy.ptx");
     let cache = std::env::temp_dir().join(format!("hostwarp-bench-{}", std::process::id()));
@@ -97,7 +114,8 @@ pub fn starts(hostwarp: &str) -> Result<Vec<(&'static str, Duration)>> {
         Ok(began.elapsed().as_secs_f64())
     };
     let kinds = [
-        ("jit, compiled anew", &["--engine", "jit", "--no-cache"][..]),
+        ("auto, nothing compiled before", &["--no-cache"][..]),
+        ("jit, compiled anew", &["--engine", "jit", "--no-cache"]),
         ("jit, compiled before", &["--engine", "jit"]),
         ("interp", &["--engine", "interp"]),
     ];

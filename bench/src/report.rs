@@ -1,7 +1,7 @@
 //! The figures as text.
 
 use crate::contestant::Result;
-use crate::extra::Compile;
+use crate::extra::{Compile, FIRST};
 use crate::measure::Row;
 use crate::plot;
 use std::fmt::Write;
@@ -57,13 +57,15 @@ pub fn line(row: &Row) -> String {
 
 /// A compile time for the terminal.
 pub fn compile_line(c: &Compile) -> String {
+    let first = FIRST.iter().zip(&c.first).map(|((name, _), time)| format!("{name} {} ms", ms(*time)));
     format!(
-        "{}: {} instructions, load {} ms, jit {} ms, interp {} ms",
+        "{}: {} instructions, load {} ms, jit {} ms, interp {} ms; first launch {}",
         c.name,
         c.instructions,
         ms(c.load),
         ms(c.jit),
-        ms(c.interp)
+        ms(c.interp),
+        first.collect::<Vec<_>>().join(", ")
     )
 }
 
@@ -116,6 +118,18 @@ fn figures(results: &Results) -> String {
         let per = (c.load + c.jit).div_f64(c.instructions as f64 / 1000.0);
         let (load, jit, interp) = (ms(c.load), ms(c.jit), ms(c.interp));
         let _ = writeln!(out, "| {} | {load} ms | {jit} ms | {} ms | {interp} ms |", c.instructions, ms(per));
+    }
+
+    let _ = writeln!(out, "\n## First launch\n");
+    let _ = writeln!(
+        out,
+        "The first launch of a kernel on the whole problem, milliseconds: `auto` begins on the interpreter and compiles meanwhile.\n"
+    );
+    let names: Vec<&str> = FIRST.iter().map(|(name, _)| *name).collect();
+    let _ = writeln!(out, "| kernel | {} |\n|---|--:|--:|--:|", names.join(" | "));
+    for c in &results.compile {
+        let first: Vec<String> = c.first.iter().map(|time| ms(*time)).collect();
+        let _ = writeln!(out, "| {} | {} |", c.name, first.join(" | "));
     }
 
     if !results.starts.is_empty() {
