@@ -8,6 +8,7 @@
 use crate::module::Compiled;
 use crate::schedule::{Interp, Jit, RunCtas};
 use hostwarp_interp::{Cta, Launch, Outcome};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -56,7 +57,11 @@ impl Soon {
         }
         let (soon, make) = (self.clone(), make.clone());
         let work = move || {
-            soon.get(&*make);
+            let made = catch_unwind(AssertUnwindSafe(|| soon.get(&*make).is_ok()));
+            if made.is_err() {
+                // Somebody may wait for it.
+                let _ = soon.made.set(Err("there was a panic while it was compiled".into()));
+            }
         };
         // Where there can be no more threads the interpreter goes on.
         std::thread::Builder::new().name("hostwarp compiles".into()).spawn(work).is_ok()
@@ -106,10 +111,9 @@ impl<'a> Tiered<'a> {
             self.much_left.store(left > 8.0 * patience(launch).as_secs_f64(), Ordering::Relaxed);
         }
         // What the interpreter would do meanwhile is little for compiled code, and the compiler is sooner done if it has the CPU for itself.
-        while self.much_left.load(Ordering::Relaxed)
-            && self.soon.now().is_none()
-            && launch.limits.spend(0).is_ok()
-        {
+        // Not for ever: in a process that was forked while LLVM held a lock it never comes back.
+        let worth_waiting = || self.began.elapsed() < 64 * patience(launch) && launch.limits.spend(0).is_ok();
+        while self.much_left.load(Ordering::Relaxed) && self.soon.now().is_none() && worth_waiting() {
             std::thread::sleep(Duration::from_micros(100));
         }
         let compiled = self.soon.now()?.as_ref().ok()?;

@@ -203,3 +203,33 @@ fn engines_that_take_turns_agree_with_one_alone() {
 fn compiled_code_does_not_take_over_lanes_that_are_out_of_step() {
     in_turns(OUT_OF_STEP, None, &(0..256).map(out_of_step).collect::<Vec<_>>());
 }
+
+#[test]
+fn threads_that_launch_at_once_all_get_their_bits() {
+    let device = device(2);
+    let kernel = device.load("long.ptx", format!("{HEAD}{LONG}")).unwrap().kernel("kernel").unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (device, kernel) = (&device, &kernel);
+            scope.spawn(move || {
+                for n in (1000..2000).step_by(50).map(|n| n + thread) {
+                    let out = device.buffer_from(&[0u32; 64]).unwrap();
+                    let launch = kernel.launch().grid([64, 1, 1]).block([64, 1, 1]).arg(&out).arg(n);
+                    launch.run().unwrap_or_else(|e| panic!("{e}"));
+                    assert_eq!(out.to_vec().unwrap(), (0..64).map(|t| long(t, n)).collect::<Vec<_>>());
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_launch_that_waits_for_a_compiler_can_be_stopped() {
+    let device = device(2);
+    let kernel = device.load("long.ptx", format!("{HEAD}{LONG}")).unwrap().kernel("kernel").unwrap();
+    let out = device.buffer_from(&[0u32; 64]).unwrap();
+    // Hours of work.
+    let launch = kernel.launch().grid([1 << 20, 1, 1]).block([64, 1, 1]).arg(&out).arg(1 << 24);
+    let stopped = launch.timeout(Duration::from_millis(12)).run().expect_err("time is up");
+    assert!(stopped.to_string().contains("time"), "{stopped}");
+}

@@ -135,3 +135,60 @@ fn every_cta_has_its_place_and_finds_shared_memory_zero() {
         assert_eq!(got, (0..n).collect::<Vec<u32>>(), "{way:?}");
     }
 }
+
+/// Numbers that go up by one, of 32 and 64 bits, compared with the same one in all lanes: chosen by, and branched on.
+const ONE_LANE: &str = "
+.visible .entry kernel(.param .u64 bounds, .param .u64 out)
+{
+    .reg .pred %p, %q;
+    .reg .b32 %t, %c, %i, %n, %r, %s;
+    .reg .b64 %b, %o, %w, %m;
+    mov.u32 %t, %tid.x;
+    mov.u32 %c, %ctaid.x;
+    ld.param.u64 %b, [bounds];
+    ld.param.u64 %o, [out];
+    mad.wide.u32 %b, %c, 4, %b;
+    ld.global.u32 %n, [%b];
+    mad.lo.u32 %i, %c, 256, %t;
+    mad.wide.u32 %o, %i, 4, %o;
+    sub.u32 %i, %t, 7;
+    setp.eq.u32 %p, %t, %n;
+    selp.b32 %r, 1, 0, %p;
+    setp.ne.u32 %q, %n, %i;
+    selp.b32 %s, 2, 0, %q;
+    add.u32 %r, %r, %s;
+    cvt.u64.u32 %w, %t;
+    cvt.u64.u32 %m, %n;
+    add.u64 %w, %w, 0xfffffff8;
+    setp.ne.u64 %p, %w, %m;
+    @%p bra OTHERS;
+    add.u32 %r, %r, 4;
+OTHERS:
+    setp.eq.s32 %p, %t, %n;
+    @!%p bra END;
+    add.u32 %r, %r, 8;
+END:
+    st.global.u32 [%o], %r;
+    ret;
+}
+";
+
+#[test]
+fn the_one_lane_that_equals_a_number_is_found() {
+    let mut bounds: Vec<u32> = vec![0, 1, 31, 32, 63, 64, 127, 128, 200, 248, 249, 255, 256, 257, 1 << 31];
+    bounds.extend([u32::MAX, u32::MAX - 6, u32::MAX - 7, u32::MAX - 8]);
+    let expected: Vec<u32> = bounds
+        .iter()
+        .flat_map(|n| {
+            (0..256u32).map(|t| {
+                let wide = u64::from(t) + 0xffff_fff8 == u64::from(*n);
+                u32::from(t == *n) * 9 + u32::from(t.wrapping_sub(7) != *n) * 2 + u32::from(wide) * 4
+            })
+        })
+        .collect();
+    let shape = ([bounds.len() as u32, 1, 1], [256, 1, 1]);
+    for way in ways() {
+        let buffers = [bounds.clone(), vec![0; expected.len()]];
+        assert_eq!(run(ONE_LANE, shape, way, 0, &buffers), expected, "{way:?}");
+    }
+}

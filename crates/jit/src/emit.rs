@@ -835,6 +835,9 @@ group:
 
     /// The result of an op in all lanes.
     fn pure_vector(&mut self, inst: &Inst, r: Value) -> Result<Reg, Unsupported> {
+        if let Some(lanes) = self.equals_in_one_lane(inst) {
+            return Ok(lanes);
+        }
         let args: Vec<Reg> = inst.args.iter().map(|a| self.vector(*a)).collect();
         let args: Vec<&str> = args.iter().map(|a| a.as_str()).collect();
         let from = self.all(self.ty(r)).with(Elem::F32);

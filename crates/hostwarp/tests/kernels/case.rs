@@ -126,10 +126,14 @@ impl Launch {
         engine: Engine,
         width: Option<u32>,
         threads: usize,
+        turn: Option<u64>,
     ) -> Result<Vec<Vec<u8>>, Error> {
         let kernel: Kernel = module.kernel(&self.kernel)?;
         let mut launch = kernel.launch().grid(self.grid).block(self.block).shared(self.shared);
         launch = launch.engine(engine).threads(threads).timeout(Duration::from_secs(20));
+        if let Some(turn) = turn {
+            launch = launch.in_turns(turn);
+        }
         if let Some(width) = width {
             launch = launch.width(width);
         }

@@ -86,13 +86,18 @@ fn run_at(
     for launch in &case.launches {
         let mut first: Option<Vec<Vec<u8>>> = None;
         for &width in &widths {
-            for &threads in &case.threads {
-                let how =
-                    format!("width {}, threads {threads}", width.map_or("auto".into(), |w| w.to_string()));
+            // Once more with both engines on each CTA in turns: what is compiled is compiled.
+            let turns = if engine == Engine::Jit { &[None, Some(1), Some(200)][..] } else { &[None] };
+            let ways =
+                case.threads.iter().flat_map(|threads| turns.iter().map(move |turn| (*threads, *turn)));
+            for (threads, turn) in ways {
+                let width_is = width.map_or("auto".into(), |w| w.to_string());
+                let in_turns = turn.map(|n| format!(", in turns of {n}")).unwrap_or_default();
+                let how = format!("width {width_is}, threads {threads}{in_turns}");
                 for (name, bytes) in &fresh {
                     module.write_symbol(name, bytes).map_err(|e| e.to_string())?;
                 }
-                let after = match launch.run(&module, engine, width, threads) {
+                let after = match launch.run(&module, engine, width, threads, turn) {
                     Ok(after) => after,
                     // Lanes that talk to each other need the whole warp in one vector.
                     Err(Error::Launch(why))

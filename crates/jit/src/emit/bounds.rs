@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use hostwarp_ir::{Block, IntCmp, Op, Special, Target, Term, Value};
+use hostwarp_ir::{Block, Inst, IntCmp, Op, Special, Target, Term, Value};
 use hostwarp_plan::Shape as Spread;
 
-use super::{Emitter, Known, Text};
+use super::{Emitter, Known, Reg, Shape, Text};
 
 impl Emitter<'_> {
     /// A comparison of something evenly spaced with something uniform that only the branch at the end of the block needs. It goes the
@@ -55,18 +55,47 @@ impl Emitter<'_> {
         if or_equal == below {
             count = self.t.binary("add", one, &count, "1");
         }
-        let bits = one.elem.bits();
-        let count = match bits.cmp(&w) {
-            Ordering::Less => self.t.inst(format_args!("zext i{bits} {count} to i{w}")),
-            Ordering::Equal => count,
-            Ordering::Greater => self.t.inst(format_args!("trunc i{bits} {count} to i{w}")),
-        };
+        let count = self.fit_lanes(one, &count);
         let mut bits = self.t.inst(format_args!("shl i{w} -1, {count}"));
         if below {
             bits = self.t.inst(format_args!("xor i{w} {bits}, -1"));
         }
         let vector = self.t.inst(format_args!("bitcast i{w} {bits} to {lanes}"));
         self.known.insert(c, Known { vector: Some(vector), ..Known::default() });
+    }
+
+    /// The lanes in which something that goes up by one equals something uniform, or all the others: it can be one lane only, and a
+    /// difference says which. Not for few lanes, which are as soon compared.
+    pub(super) fn equals_in_one_lane(&mut self, inst: &Inst) -> Option<Reg> {
+        let Op::Cmp(op @ (IntCmp::Eq | IntCmp::Ne)) = inst.op else { return None };
+        let [x, y] = inst.args[..] else { return None };
+        let (v, other) = if self.spread(x) == Spread::Uniform { (y, x) } else { (x, y) };
+        let by_one = matches!(self.spread(v), Spread::Affine { stride: 1, may_wrap: false, by_row: false });
+        let fits = by_one && self.spread(other) == Spread::Uniform && self.rows == 1;
+        if !fits || self.ty(v).count != 1 || self.w < 64 {
+            return None;
+        }
+        let (w, lanes, one) = (self.w, self.lanes(), self.one(self.ty(v)));
+        let (first, other) = (self.scalar(v), self.scalar(other));
+        let lane = self.t.binary("sub", one, &other, &first);
+        let there = self.t.compare("icmp ult", one, &lane, &Text::constant(one, w.into()));
+        let lane = self.fit_lanes(one, &lane);
+        let bit = self.t.inst(format_args!("shl i{w} 1, {lane}"));
+        let mut bits = self.t.inst(format_args!("select i1 {there}, i{w} {bit}, i{w} 0"));
+        if op == IntCmp::Ne {
+            bits = self.t.inst(format_args!("xor i{w} {bits}, -1"));
+        }
+        Some(self.t.inst(format_args!("bitcast i{w} {bits} to {lanes}")))
+    }
+
+    /// A number as one with a bit for each lane.
+    fn fit_lanes(&mut self, one: Shape, number: &str) -> Reg {
+        let (bits, w) = (one.elem.bits(), self.w);
+        match bits.cmp(&w) {
+            Ordering::Less => self.t.inst(format_args!("zext i{bits} {number} to i{w}")),
+            Ordering::Equal => number.to_owned(),
+            Ordering::Greater => self.t.inst(format_args!("trunc i{bits} {number} to i{w}")),
+        }
     }
 
     /// Whether the lanes on each side of a [comparison](Emitter::find_lazy_compare) follow from a difference: it goes up by one, and that it
