@@ -192,3 +192,77 @@ fn the_one_lane_that_equals_a_number_is_found() {
         assert_eq!(run(ONE_LANE, shape, way, 0, &buffers), expected, "{way:?}");
     }
 }
+
+/// The first lanes of a CTA, as many as its word of `counts` says, add their neighbour some way off: in global memory, which ends where the
+/// last of them may read, and in shared memory, at its end too.
+const FEW: &str = "
+.visible .entry kernel(.param .u64 counts, .param .u64 out)
+{
+    .shared .align 4 .b32 all[256];
+    .reg .pred %p;
+    .reg .b32 %t, %c, %n, %s, %v, %w, %i;
+    .reg .b64 %b, %o, %q;
+    mov.u32 %t, %tid.x;
+    mov.u32 %c, %ctaid.x;
+    ld.param.u64 %b, [counts];
+    ld.param.u64 %o, [out];
+    mad.wide.u32 %b, %c, 4, %b;
+    ld.global.u32 %n, [%b];
+    mul.lo.u32 %i, %c, 256;
+    add.u32 %i, %i, %t;
+    mad.wide.u32 %o, %i, 4, %o;
+    mov.u32 %s, all;
+    mad.lo.u32 %s, %t, 4, %s;
+    mad.lo.u32 %v, %i, 3, 1;
+    st.shared.u32 [%s], %v;
+    bar.sync 0;
+    setp.ge.u32 %p, %t, %n;
+    @%p bra GLOBAL;
+    mul.lo.u32 %w, %n, 4;
+    sub.u32 %w, 1024, %w;
+    add.u32 %w, %w, %s;
+    ld.shared.u32 %v, [%s];
+    ld.shared.u32 %w, [%w];
+    mad.lo.u32 %v, %w, 5, %v;
+    st.shared.u32 [%s], %v;
+GLOBAL:
+    bar.sync 0;
+    ld.shared.u32 %v, [%s];
+    st.global.u32 [%o], %v;
+    bar.sync 0;
+    setp.ge.u32 %p, %t, %n;
+    @%p bra END;
+    mul.lo.u32 %w, %n, 4;
+    sub.u32 %w, 1024, %w;
+    cvt.u64.u32 %q, %w;
+    add.u64 %q, %q, %o;
+    ld.global.u32 %v, [%o];
+    ld.global.u32 %w, [%q];
+    mad.lo.u32 %v, %w, 7, %v;
+    st.global.u32 [%o], %v;
+END:
+    ret;
+}
+";
+
+#[test]
+fn few_lanes_of_a_wide_group_do_what_many_would() {
+    let counts: Vec<u32> = (0..40).chain([63, 64, 65, 127, 128]).chain([1, 2, 5, 16, 17, 3]).collect();
+    let mut expected = vec![];
+    for (c, n) in (0..).zip(&counts) {
+        let n = *n as usize;
+        let mut all: Vec<u32> = (0..256u32).map(|t| (c * 256 + t).wrapping_mul(3).wrapping_add(1)).collect();
+        for (factor, _) in [(5u32, "shared"), (7, "global")] {
+            let far: Vec<u32> = all[256 - n..].to_vec();
+            for (v, w) in all.iter_mut().zip(far) {
+                *v = w.wrapping_mul(factor).wrapping_add(*v);
+            }
+        }
+        expected.extend(all);
+    }
+    let shape = ([counts.len() as u32, 1, 1], [256, 1, 1]);
+    for way in ways() {
+        let buffers = [counts.clone(), vec![0; expected.len()]];
+        assert!(run(FEW, shape, way, 0, &buffers) == expected, "{way:?}");
+    }
+}

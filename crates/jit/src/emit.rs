@@ -26,6 +26,7 @@ mod atomic;
 mod bounds;
 mod check;
 mod control;
+mod few;
 mod frame;
 mod groups;
 mod memory;

@@ -241,6 +241,7 @@ impl Emitter<'_> {
                 let mask = self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0));
                 self.t.line(format_args!("store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0));
                 self.mask = Some(mask);
+                self.few_lanes(b)?;
             }
         }
         let data = self.func.block(b);
@@ -375,7 +376,7 @@ impl Emitter<'_> {
     }
 
     /// The end of a block that part of the lanes have run: they are added to the masks of where they go.
-    fn end_masked(&mut self, b: Block, term: &Term) {
+    pub(super) fn end_masked(&mut self, b: Block, term: &Term) {
         let mask = self.mask.clone().unwrap_or_default();
         let after = format!("a{}", b.0);
         match term {
