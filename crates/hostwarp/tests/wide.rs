@@ -266,3 +266,59 @@ fn few_lanes_of_a_wide_group_do_what_many_would() {
         assert!(run(FEW, shape, way, 0, &buffers) == expected, "{way:?}");
     }
 }
+
+/// One of two values by the bits of a constant, then that or one of the two by lane: LLVM makes one masked instruction of it, and a wrong one.
+const MUX: &str = "
+.visible .entry kernel(.param .u64 a, .param .u64 b, .param .u64 out)
+{
+    .reg .pred %p;
+    .reg .b32 %i, %c, %a, %b, %v, %w;
+    .reg .b64 %pa, %pb, %o, %at;
+    mov.u32 %i, %tid.x;
+    mov.u32 %c, %ctaid.x;
+    mad.lo.u32 %i, %c, 256, %i;
+    mul.wide.u32 %at, %i, 4;
+    ld.param.u64 %pa, [a];
+    ld.param.u64 %pb, [b];
+    ld.param.u64 %o, [out];
+    add.u64 %pa, %pa, %at;
+    add.u64 %pb, %pb, %at;
+    add.u64 %o, %o, %at;
+    ld.global.u32 %a, [%pa];
+    ld.global.u32 %b, [%pb];
+    and.b32 %c, %a, 3;
+    lop3.b32 %v, %a, %b, 49, 0xe4;
+    setp.eq.u32 %p, %c, 1;
+    selp.b32 %w, %v, %a, %p;
+    and.b32 %v, %a, 0x0ff00ff0;
+    and.b32 %c, %b, 0xf00ff00f;
+    or.b32 %v, %v, %c;
+    and.b32 %c, %b, 1;
+    setp.ne.u32 %p, %c, 0;
+    selp.b32 %v, %b, %v, %p;
+    mad.lo.u32 %v, %v, 7, %w;
+    bfi.b32 %w, %a, %b, 5, 9;
+    @%p mov.b32 %w, %b;
+    xor.b32 %v, %v, %w;
+    st.global.u32 [%o], %v;
+    ret;
+}
+";
+
+#[test]
+fn logic_that_only_some_lanes_keep_is_right() {
+    let [a, b]: [Vec<u32>; 2] = [0x9e37_79b9u32, 0x85eb_ca6b]
+        .map(|k| (0..1024u32).map(|i| (i + 1).wrapping_mul(k) ^ (i << 7)).collect());
+    let expected: Vec<u32> = std::iter::zip(&a, &b)
+        .map(|(&a, &b)| {
+            let w = if a & 3 == 1 { a & 49 | b & !49 } else { a };
+            let v = if b & 1 != 0 { b } else { a & 0x0ff0_0ff0 | b & 0xf00f_f00f };
+            let v = v.wrapping_mul(7).wrapping_add(w);
+            v ^ if b & 1 != 0 { b } else { b & !(0x1ff << 5) | (a & 0x1ff) << 5 }
+        })
+        .collect();
+    for way in ways().into_iter().chain([(Engine::Jit, Some(8)), (Engine::Jit, Some(16))]) {
+        let buffers = [a.clone(), b.clone(), vec![0; 1024]];
+        assert!(run(MUX, ([4, 1, 1], [256, 1, 1]), way, 0, &buffers) == expected, "{way:?}");
+    }
+}

@@ -44,7 +44,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{Block, Elem, Function, Inst, Op, Term, Type, Value};
+use hostwarp_ir::{Block, Elem, Function, Inst, IntBin, IntUn, Op, Term, Type, Value};
 use hostwarp_plan::{Plan, Shape as Spread};
 
 use crate::abi::Ctx;
@@ -225,7 +225,7 @@ impl<'a> Emitter<'a> {
             paths,
             w,
             rows: plan.assume.rows,
-            t: Text::default(),
+            t: Text::new(cpu.avx512),
             entry: String::new(),
             group_entry: String::new(),
             once: BTreeMap::new(),
@@ -540,7 +540,13 @@ group:
             Spread::Affine { stride, .. } => self.exact_vector(v, stride),
             Spread::Varying => match self.remade[v.index()] {
                 Some(Op::Special(special)) => self.special_vector(special),
-                _ => self.t.inst(format_args!("load {all}, ptr %v{}, align 8", v.0)),
+                _ => {
+                    let kept = self.t.inst(format_args!("load {all}, ptr %v{}, align 8", v.0));
+                    if self.is_logic(v) {
+                        self.t.is_logic(&kept);
+                    }
+                    kept
+                }
             },
         };
         self.known.entry(v).or_default().vector = Some(reg.clone());
@@ -729,6 +735,12 @@ group:
             self.careful = None;
         }
         Ok(())
+    }
+
+    /// Whether a value is made by logic on bits.
+    fn is_logic(&self, v: Value) -> bool {
+        let maker = self.maker[v.index()].map(|(b, n)| self.func.block(b).insts[n].op);
+        matches!(maker, Some(Op::Int(IntBin::And | IntBin::Or | IntBin::Xor) | Op::IntUn(IntUn::Not)))
     }
 
     fn pure(&mut self, inst: &Inst) -> Result<(), Unsupported> {

@@ -2,7 +2,7 @@
 //!
 //! Only constructs that mean the same on LLVM 15 to 19 are written; `tests/` compiles each of them on every library there is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::{self, Write};
 
 use hostwarp_ir::Elem;
@@ -78,9 +78,18 @@ pub(crate) struct Text {
     pub(crate) current: String,
     /// Whole `declare` lines.
     pub(crate) declarations: BTreeSet<String>,
+    /// Whether [`Text::select`] has to keep LLVM from what it [does wrong](Text::keep_apart).
+    keeps_selects_apart: bool,
+    /// Vectors that logic has made, if so.
+    logic: HashSet<Reg>,
 }
 
 impl Text {
+    /// None yet, for a CPU with masked logic on three vectors or one without.
+    pub(crate) fn new(masked_logic: bool) -> Text {
+        Text { keeps_selects_apart: masked_logic, ..Text::default() }
+    }
+
     /// A register name not used yet.
     pub(crate) fn fresh(&mut self) -> Reg {
         self.next += 1;
@@ -98,8 +107,27 @@ impl Text {
     /// Writes an instruction and answers the register of its result.
     pub(crate) fn inst(&mut self, inst: fmt::Arguments<'_>) -> Reg {
         let reg = self.fresh();
+        let begin = self.body.len();
         self.line(format_args!("{reg} = {inst}"));
+        if self.keeps_selects_apart {
+            let line = &self.body[begin..];
+            let Some((_, inst)) = line.split_once(" = ") else { return reg };
+            let is_logic = ["and <", "or <", "xor <"].iter().any(|op| inst.starts_with(op));
+            // The same under another type, or put together.
+            let moves = inst.starts_with("bitcast <") || inst.starts_with("shufflevector <");
+            let of_logic = || inst.split([' ', ',']).any(|word| self.logic.contains(word));
+            if is_logic || moves && of_logic() {
+                self.logic.insert(reg.clone());
+            }
+        }
         reg
+    }
+
+    /// Says that a vector was made by logic, though not in sight.
+    pub(crate) fn is_logic(&mut self, reg: &str) {
+        if self.keeps_selects_apart {
+            self.logic.insert(reg.to_owned());
+        }
     }
 
     /// Starts a block.
@@ -190,7 +218,24 @@ impl Text {
 
     /// `condition` of as many elements as `shape`, or a single i1.
     pub(crate) fn select(&mut self, condition: Shape, c: &str, shape: Shape, a: &str, b: &str) -> Reg {
+        let [a, b] =
+            [a, b].map(|arm| if condition.n > 1 { self.keep_apart(shape, arm) } else { arm.to_owned() });
         self.inst(format_args!("select {condition} {c}, {shape} {a}, {shape} {b}"))
+    }
+
+    /// The same value, such that LLVM does not see how it was made. Where an arm of a select is logic on three vectors, one of them a constant
+    /// or loaded and one the other arm, it makes one masked `vpternlog` of it, with the wrong table: all versions up to 22 do (llvm-project issue
+    /// 157929).
+    fn keep_apart(&mut self, shape: Shape, a: &str) -> Reg {
+        let bits = shape.n * shape.elem.bits();
+        if !self.logic.contains(a) || shape.elem == Elem::I1 || bits % 32 != 0 || bits < 64 {
+            return a.to_owned();
+        }
+        let floats = Shape::new(Elem::F32, bits / 32);
+        let a = self.convert("bitcast", shape, a, floats);
+        let fenced =
+            self.intrinsic(&format!("arithmetic.fence.{}", floats.suffix()), floats, &[(floats, &a)]);
+        self.convert("bitcast", floats, &fenced, shape)
     }
 
     /// A call of an intrinsic, declared on the way. `name` is without `llvm.` and with its suffixes.
