@@ -228,7 +228,7 @@ impl Text {
     /// 157929).
     fn keep_apart(&mut self, shape: Shape, a: &str) -> Reg {
         let bits = shape.n * shape.elem.bits();
-        if !self.logic.contains(a) || shape.elem == Elem::I1 || bits % 32 != 0 || bits < 64 {
+        if !self.logic.contains(a) || shape.elem == Elem::I1 || !bits.is_multiple_of(32) || bits < 64 {
             return a.to_owned();
         }
         let floats = Shape::new(Elem::F32, bits / 32);
