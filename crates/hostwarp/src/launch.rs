@@ -3,7 +3,7 @@
 use crate::cache;
 use crate::module::Compiled;
 use crate::schedule::{Interp, Jit, Progress, RunCtas, run_grid};
-use crate::tiers::{InTurns, Make, Soon, Tiered};
+use crate::tiers::{InTurns, Soon, Tiered};
 use crate::{Buffer, Device, Error, Kernel, Pod};
 use hostwarp_interp::{Launch, Limits, Program};
 use hostwarp_ir::{Inst, Op, Term};
@@ -275,7 +275,6 @@ impl<'a> LaunchBuilder<'a> {
         let threads = (device.kept_threads(), self.threads.unwrap_or(device.threads()));
         let began = Instant::now();
         let run = |engine: &dyn RunCtas| run_grid(&launch, engine, threads, self.progress);
-        let full = maker(device, &ready.program, Paths::All);
         if !matches!(ready.code, Code::Interp(_)) {
             // It may be this thread that ends the process while others compile.
             wait_at_end();
@@ -288,15 +287,15 @@ impl<'a> LaunchBuilder<'a> {
             }
             Code::Jit(compiled) => {
                 // Who asks for one edition gets that.
-                let engine = Jit { compiled: &compiled, full: self.paths.is_none().then_some(&full) };
+                let engine = Jit { compiled: &compiled, may_make_full: self.paths.is_none() };
                 match self.turn {
                     Some(turn) => run(&InTurns { jit: engine, turn })?,
                     None => run(&engine)?,
                 }
                 jit = Some(compiled);
             }
-            Code::Later { soon, make } => {
-                let tiered = Tiered::new(&soon, &make, &full, &launch);
+            Code::Later(soon) => {
+                let tiered = Tiered::new(&soon, &launch);
                 let ran = run(&tiered);
                 (jit, interpreted) = tiered.finish();
                 ran?;
@@ -521,15 +520,15 @@ impl<'a> LaunchBuilder<'a> {
             let assume = Assume::for_block(block, width);
             let program = self.program(assume)?;
             let paths = self.choose_paths(&program, block);
-            let soon = self.kernel.cache().lock().jit.entry((assume, paths)).or_default().clone();
-            let make = maker(self.kernel.module().device(), &program, paths);
+            let make = || will_compile(self.kernel.module().device(), &program, paths);
+            let soon = self.kernel.cache().lock().jit.entry((assume, paths)).or_insert_with(make).clone();
             let made = match KernelText::check(&program) {
                 Err(why) => Some(Err(why.to_string())),
-                Ok(()) if self.engine == Engine::Jit || self.is_choosy() => Some(soon.get(&*make).clone()),
+                Ok(()) if self.engine == Engine::Jit || self.is_choosy() => Some(soon.get().clone()),
                 Ok(()) => soon.now().cloned(),
             };
             match made {
-                None => return Ok(Ready { program, code: Code::Later { soon, make } }),
+                None => return Ok(Ready { program, code: Code::Later(soon) }),
                 Some(Ok(compiled)) => return Ok(Ready { program, code: Code::Jit(compiled) }),
                 // A kernel whose lanes talk to each other needs exactly the warp in one vector.
                 Some(Err(_)) if width != 32 && self.width.is_none() => width = 32,
@@ -562,48 +561,43 @@ pub(crate) struct Asked {
 }
 
 /// A kernel ready to run.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ready {
     program: Arc<Program>,
     code: Code,
 }
 
 /// What runs it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum Code {
     /// The interpreter, and why not the jit.
     Interp(Option<String>),
     Jit(Compiled),
     /// The interpreter until there is compiled code.
-    Later {
-        soon: Arc<Soon>,
-        make: Arc<Make>,
-    },
+    Later(Arc<Soon>),
 }
 
 impl Ready {
     /// Whether there is no more known than when it was made.
     fn is_current(&self) -> bool {
-        !matches!(&self.code, Code::Later { soon, .. } if soon.now().is_some())
+        !matches!(&self.code, Code::Later(soon) if soon.now().is_some())
     }
 }
 
-impl std::fmt::Debug for Ready {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ready").field("program", &self.program.func().name).finish_non_exhaustive()
-    }
-}
-
-/// Compiles a kernel, whenever that is to be.
-fn maker(device: &Device, program: &Arc<Program>, paths: Paths) -> Arc<Make> {
+/// A kernel compiled, whenever that is to be.
+fn will_compile(device: &Device, program: &Arc<Program>, paths: Paths) -> Arc<Soon> {
     let (device, program) = (device.clone(), program.clone());
-    Arc::new(move || compile(&device, &program, paths))
+    Soon::new(Box::new(move || compile(&device, &program, paths)))
 }
 
 /// The compiled kernel: from the device's cache if it is there, and only otherwise from LLVM.
 fn compile(device: &Device, program: &Arc<Program>, paths: Paths) -> Result<Compiled, String> {
     let target = device.target()?;
     let tier = Tier::light();
+    let compiled = |kernel, cached| {
+        let full = will_compile(device, program, Paths::All);
+        Compiled { kernel: Arc::new(kernel), full, cached }
+    };
     let write = || KernelText::new(program, &target, paths).map_err(|e| e.to_string());
     if device.cache().is_none() {
         // Without it there is nothing to write the text for.
@@ -613,7 +607,7 @@ fn compile(device: &Device, program: &Arc<Program>, paths: Paths) -> Result<Comp
     let cache = device.cache().map(|cache| (cache, cache::key(&text, &tier)));
     if let Some(object) = cache.and_then(|(cache, key)| cache.get(&key)) {
         if let Ok(kernel) = text.load(Object(object)) {
-            return Ok(Compiled { kernel: Arc::new(kernel), full: Arc::default(), cached: true });
+            return Ok(compiled(kernel, true));
         }
         text = write()?;
     }
@@ -622,5 +616,5 @@ fn compile(device: &Device, program: &Arc<Program>, paths: Paths) -> Result<Comp
         // A cache that cannot be written to costs time, nothing else.
         let _ = cache.put(&key, &kernel.object().0);
     }
-    Ok(Compiled { kernel: Arc::new(kernel), full: Arc::default(), cached: false })
+    Ok(compiled(kernel, false))
 }

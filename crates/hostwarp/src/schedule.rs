@@ -10,12 +10,11 @@
 
 use crate::module::Compiled;
 use crate::threads::Threads;
-use crate::tiers::Make;
 use hostwarp_interp::{Cta, KernelFault, Launch, Outcome};
 use hostwarp_jit::{JitKernel, Paths};
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// How many CTAs of a launch can be under way at once: what the largest GPUs keep resident.
 pub const RESIDENT: usize = 2048;
@@ -51,7 +50,7 @@ pub(crate) struct Interp;
 
 impl Interp {
     /// The most of a first turn of each CTA: one that only spins would take the better part of a second for one that suits compiled code.
-    pub(crate) const FIRST_TURN: u64 = 1 << 18;
+    const FIRST_TURN: u64 = 1 << 18;
 }
 
 impl RunCtas for Interp {
@@ -80,8 +79,8 @@ impl RunCtas for Interp {
 /// The engine that compiles: at first only what most kernels need, everything if that turns out not to be enough.
 pub(crate) struct Jit<'a> {
     pub(crate) compiled: &'a Compiled,
-    /// Compiles everything. None if what there is has to do.
-    pub(crate) full: Option<&'a Arc<Make>>,
+    /// Whether everything may be compiled. If not, what there is has to do.
+    pub(crate) may_make_full: bool,
 }
 
 impl Jit<'_> {
@@ -90,14 +89,16 @@ impl Jit<'_> {
 
     pub(crate) fn kernel(&self) -> &JitKernel {
         let Compiled { kernel, full, .. } = self.compiled;
-        let Some(make) = self.full.filter(|_| kernel.paths() != Paths::All) else { return kernel };
+        if !self.may_make_full || kernel.paths() == Paths::All {
+            return kernel;
+        }
         match full.now() {
             Some(Ok(full)) => &full.kernel,
             // What compiled once compiles again; if not, there is still what there is.
             Some(Err(_)) => kernel,
             None => {
                 if kernel.handed_over() >= Self::ENOUGH {
-                    full.begin(make);
+                    full.begin();
                 }
                 kernel
             }

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 pub(crate) type Make = dyn Fn() -> Result<Compiled, String> + Send + Sync;
 
 /// Compiled code, or why there is none, once somebody has made it.
-#[derive(Debug, Default)]
 pub(crate) struct Soon {
+    make: Box<Make>,
     made: OnceLock<Result<Compiled, String>>,
     /// Held by who makes it.
     making: Mutex<()>,
@@ -30,14 +30,31 @@ pub(crate) struct Soon {
     waited: AtomicU64,
 }
 
+impl std::fmt::Debug for Soon {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Soon").field("made", &self.made).finish_non_exhaustive()
+    }
+}
+
 impl Soon {
+    pub(crate) fn new(make: Box<Make>) -> Arc<Soon> {
+        Arc::new(Soon {
+            make,
+            made: OnceLock::new(),
+            making: Mutex::new(()),
+            maker: AtomicU32::new(0),
+            begun: AtomicU32::new(0),
+            waited: AtomicU64::new(0),
+        })
+    }
+
     /// What there is.
     pub(crate) fn now(&self) -> Option<&Result<Compiled, String>> {
         self.made.get()
     }
 
     /// What there is, or else what is made now.
-    pub(crate) fn get(&self, make: &Make) -> &Result<Compiled, String> {
+    pub(crate) fn get(&self) -> &Result<Compiled, String> {
         let process = std::process::id();
         let others = ![0, process].contains(&self.maker.load(Ordering::Relaxed));
         let _one_at_a_time = (!others).then(|| self.making.lock().unwrap_or_else(|e| e.into_inner()));
@@ -45,19 +62,19 @@ impl Soon {
             return made;
         }
         self.maker.store(process, Ordering::Relaxed);
-        let made = make();
+        let made = (self.make)();
         self.made.get_or_init(|| made)
     }
 
     /// Has it made on a thread of its own. Answers whether that begins now.
-    pub(crate) fn begin(self: &Arc<Soon>, make: &Arc<Make>) -> bool {
+    pub(crate) fn begin(self: &Arc<Soon>) -> bool {
         let process = std::process::id();
         if self.begun.swap(process, Ordering::Relaxed) == process {
             return false;
         }
-        let (soon, make) = (self.clone(), make.clone());
+        let soon = self.clone();
         let work = move || {
-            let made = catch_unwind(AssertUnwindSafe(|| soon.get(&*make).is_ok()));
+            let made = catch_unwind(AssertUnwindSafe(|| soon.get().is_ok()));
             if made.is_err() {
                 // Somebody may wait for it.
                 let _ = soon.made.set(Err("there was a panic while it was compiled".into()));
@@ -76,48 +93,46 @@ fn patience(launch: &Launch<'_>) -> Duration {
 /// Both engines on a launch.
 pub(crate) struct Tiered<'a> {
     soon: &'a Arc<Soon>,
-    make: &'a Arc<Make>,
-    full: &'a Arc<Make>,
     began: Instant,
-    /// How long the interpreter may be at it before the kernel is compiled.
+    /// Spent on the interpreter by launches before.
+    before: Duration,
     patience: Duration,
     /// The interpreter would be at it for longer than compiling takes.
     much_left: AtomicBool,
     /// CTAs begun on the interpreter.
     interpreted: AtomicU64,
-    /// CTAs that compiled code had a part in.
-    compiled: AtomicU64,
+    /// Compiled code had a part in some CTA.
+    ran: AtomicBool,
 }
 
 impl<'a> Tiered<'a> {
-    pub(crate) fn new(
-        soon: &'a Arc<Soon>,
-        make: &'a Arc<Make>,
-        full: &'a Arc<Make>,
-        launch: &Launch<'_>,
-    ) -> Tiered<'a> {
-        let waited = Duration::from_nanos(soon.waited.load(Ordering::Relaxed));
-        let patience = patience(launch).saturating_sub(waited);
-        let (interpreted, compiled) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (began, much_left) = (Instant::now(), AtomicBool::new(false));
-        Tiered { soon, make, full, began, patience, much_left, interpreted, compiled }
+    pub(crate) fn new(soon: &'a Arc<Soon>, launch: &Launch<'_>) -> Tiered<'a> {
+        Tiered {
+            soon,
+            began: Instant::now(),
+            before: Duration::from_nanos(soon.waited.load(Ordering::Relaxed)),
+            patience: patience(launch),
+            much_left: AtomicBool::new(false),
+            interpreted: AtomicU64::new(0),
+            ran: AtomicBool::new(false),
+        }
     }
 
     /// Compiled code, if there is any; if it is time that there were some, has it made. So many CTAs have begun of so many.
     fn jit(&self, launch: &Launch<'_>, (begun, all): (u64, u64)) -> Option<Jit<'_>> {
         let spent = self.began.elapsed();
-        if self.soon.now().is_none() && spent >= self.patience && self.soon.begin(self.make) {
+        if self.soon.now().is_none() && self.before + spent >= self.patience && self.soon.begin() {
             let left = spent.as_secs_f64() / begun.max(1) as f64 * (all - begun) as f64;
-            self.much_left.store(left > 8.0 * patience(launch).as_secs_f64(), Ordering::Relaxed);
+            self.much_left.store(left > 8.0 * self.patience.as_secs_f64(), Ordering::Relaxed);
         }
         // What the interpreter would do meanwhile is little for compiled code, and the compiler is sooner done if it has the CPU for itself.
         // Not for ever: in a process that was forked while LLVM held a lock it never comes back.
-        let worth_waiting = || self.began.elapsed() < 64 * patience(launch) && launch.limits.spend(0).is_ok();
+        let worth_waiting = || self.began.elapsed() < 64 * self.patience && launch.limits.spend(0).is_ok();
         while self.much_left.load(Ordering::Relaxed) && self.soon.now().is_none() && worth_waiting() {
             std::thread::sleep(Duration::from_micros(100));
         }
         let compiled = self.soon.now()?.as_ref().ok()?;
-        Some(Jit { compiled, full: Some(self.full) })
+        Some(Jit { compiled, may_make_full: true })
     }
 
     /// Ends the launch: answers the code that ran, if any did, and how many CTAs had begun without.
@@ -127,7 +142,7 @@ impl<'a> Tiered<'a> {
         if interpreted > 0 {
             self.soon.waited.fetch_add(spent, Ordering::Relaxed);
         }
-        let ran = self.compiled.into_inner() > 0;
+        let ran = self.ran.into_inner();
         (self.soon.now().filter(|_| ran).and_then(|made| made.clone().ok()), interpreted)
     }
 }
@@ -147,7 +162,7 @@ impl RunCtas for Tiered<'_> {
         budget: u64,
     ) -> (u64, Outcome) {
         if let Some(jit) = self.jit(launch, (first, launch.ctas())) {
-            self.compiled.fetch_add(count, Ordering::Relaxed);
+            self.ran.store(true, Ordering::Relaxed);
             if cta.room() > 1 {
                 *cta = jit.room(launch);
             }
@@ -161,12 +176,13 @@ impl RunCtas for Tiered<'_> {
     fn go_on(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
         match self.jit(launch, (1, 1)) {
             Some(jit) => {
-                if jit.kernel().take_over(launch, cta) {
-                    self.compiled.fetch_add(1, Ordering::Relaxed);
+                let kernel = jit.kernel();
+                if kernel.take_over(launch, cta) {
+                    self.ran.store(true, Ordering::Relaxed);
                 }
-                jit.go_on(launch, cta, budget)
+                kernel.run(launch, cta, budget)
             }
-            None => hostwarp_interp::run(launch, cta, budget),
+            None => Interp.go_on(launch, cta, budget),
         }
     }
 }
@@ -191,17 +207,17 @@ impl RunCtas for InTurns<'_> {
         _count: u64,
         _budget: u64,
     ) -> (u64, Outcome) {
-        cta.reset(launch, launch.cta_index(first));
-        let outcome = hostwarp_interp::run(launch, cta, self.turn);
-        (u64::from(outcome == Outcome::Done), outcome)
+        Interp.start(launch, cta, first, 1, self.turn)
     }
 
     fn go_on(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
         // Turns get longer, so that what spins comes to an end.
         let turn = self.turn.max(budget >> 6);
-        if !cta.interpreted || !self.jit.kernel().take_over(launch, cta) {
-            return hostwarp_interp::run(launch, cta, turn);
+        let kernel = self.jit.kernel();
+        if cta.interpreted && kernel.take_over(launch, cta) {
+            kernel.run(launch, cta, turn)
+        } else {
+            Interp.go_on(launch, cta, turn)
         }
-        self.jit.kernel().run(launch, cta, turn)
     }
 }
