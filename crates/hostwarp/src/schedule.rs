@@ -13,6 +13,7 @@ use crate::threads::Threads;
 use hostwarp_interp::{Cta, KernelFault, Launch, Outcome};
 use hostwarp_jit::{JitKernel, Paths};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -141,6 +142,9 @@ fn is_brief(launch: &Launch<'_>) -> bool {
     plan.back_edges.is_empty() && lanes.saturating_mul(func.inst_count() as u64) < BRIEF
 }
 
+/// As many CTAs are handed to a thread at once: beginning with some takes as long as a CTA or two of a short kernel.
+const MOST_AT_ONCE: u64 = 1024;
+
 struct Shared<'a> {
     next: AtomicU64,
     done: AtomicU64,
@@ -150,7 +154,23 @@ struct Shared<'a> {
     /// The fault of the lowest CTA found so far: the same one whatever the threads' timing, where only one CTA is at fault.
     fault: Mutex<Option<(u64, Box<KernelFault>)>>,
     progress: Option<&'a Progress<'a>>,
-    chunk: u64,
+    threads: u64,
+}
+
+impl Shared<'_> {
+    /// The next CTAs to begin, for one thread. Neighbours run best together, so at first they are many; towards the end they become fewer, so
+    /// that threads are done at about the same time.
+    fn take(&self, total: u64) -> Range<u64> {
+        let chunk = |from: u64| match self.threads {
+            1 => MOST_AT_ONCE,
+            n => ((total - from) / (n * 8)).clamp(1, MOST_AT_ONCE),
+        };
+        let end = |from: u64| (from < total).then(|| total.min(from + chunk(from)));
+        match self.next.try_update(Ordering::Relaxed, Ordering::Relaxed, end) {
+            Ok(from) => from..total.min(from + chunk(from)),
+            Err(_) => total..total,
+        }
+    }
 }
 
 /// Whoever waits for a CTA of a thread that is gone would wait for ever.
@@ -184,8 +204,7 @@ pub(crate) fn run_grid(
         stop: AtomicBool::new(false),
         fault: Mutex::new(None),
         progress,
-        // Neighbours run best together, and one thread has nobody to share with.
-        chunk: (total / (count as u64 * 8)).clamp(if count == 1 { 8 } else { 1 }, 64),
+        threads: count as u64,
     };
     threads.run(count, &|| {
         let _stop = StopOnPanic(&shared.stop);
@@ -206,8 +225,7 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
     while !shared.stop.load(Ordering::Relaxed) {
         let may_start = waiting.is_empty() || shared.waiting.load(Ordering::Relaxed) < RESIDENT;
         if mine.is_empty() && may_start {
-            let from = shared.next.fetch_add(shared.chunk, Ordering::Relaxed).min(total);
-            mine = from..(from + shared.chunk).min(total);
+            mine = shared.take(total);
         }
         let mut done = 0;
         let (number, cta, turns, outcome) = if may_start && !mine.is_empty() {
