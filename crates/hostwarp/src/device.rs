@@ -22,6 +22,7 @@ struct Inner {
     llvm: OnceLock<Result<Llvm, String>>,
     cache: Option<Cache>,
     cpu: Option<X86Level>,
+    stretch: Option<usize>,
     launches: AtomicU64,
 }
 
@@ -39,6 +40,7 @@ pub struct DeviceBuilder {
     llvm: Option<PathBuf>,
     cache: Option<Cache>,
     cpu: Option<X86Level>,
+    stretch: Option<usize>,
 }
 
 impl DeviceBuilder {
@@ -74,6 +76,13 @@ impl DeviceBuilder {
         self
     }
 
+    /// Writes arithmetic of so many instructions as functions of its own. For tests of that: as a rule there have to be more.
+    #[doc(hidden)]
+    pub fn stretch(mut self, instructions: usize) -> Self {
+        self.stretch = Some(instructions);
+        self
+    }
+
     /// The device.
     pub fn build(self) -> Result<Device, Error> {
         let memory = match self.memory {
@@ -90,6 +99,7 @@ impl DeviceBuilder {
                 llvm: OnceLock::new(),
                 cache: self.cache,
                 cpu: self.cpu,
+                stretch: self.stretch,
                 launches: AtomicU64::new(0),
             }),
         })
@@ -156,12 +166,12 @@ impl Device {
 
     /// The CPU that the fast engine makes code for, or why it makes none.
     pub fn target(&self) -> Result<Target, String> {
-        match self.inner.cpu {
-            None => {
-                Target::host().ok_or_else(|| "the jit does not know this CPU; use the interpreter".into())
-            }
-            Some(level) => Target::host_up_to(level).ok_or_else(|| format!("this CPU has no {level}")),
-        }
+        let mut target = match self.inner.cpu {
+            None => Target::host().ok_or("the jit does not know this CPU; use the interpreter")?,
+            Some(level) => Target::host_up_to(level).ok_or_else(|| format!("this CPU has no {level}"))?,
+        };
+        target.stretch = self.inner.stretch.unwrap_or(target.stretch);
+        Ok(target)
     }
 
     /// Where compiled kernels are kept, if anywhere.

@@ -1,7 +1,7 @@
 //! What only wide groups, whole CTAs and large buffers take a way of their own for: one NaN among many numbers, CTA after CTA in one call,
 //! and streams that are asked for ahead.
 
-use hostwarp::{Device, Engine};
+use hostwarp::{Device, Emit, Engine};
 
 const HEAD: &str = ".version 8.3\n.target sm_90\n.address_size 64\n";
 
@@ -320,5 +320,99 @@ fn logic_that_only_some_lanes_keep_is_right() {
     for way in ways().into_iter().chain([(Engine::Jit, Some(8)), (Engine::Jit, Some(16))]) {
         let buffers = [a.clone(), b.clone(), vec![0; 1024]];
         assert!(run(MUX, ([4, 1, 1], [256, 1, 1]), way, 0, &buffers) == expected, "{way:?}");
+    }
+}
+
+/// A kernel of `n` instructions of arithmetic on words, double-words, floats and predicates, some of it the same in all lanes, in a loop that lanes leave at
+/// different turns.
+fn long_stretch(n: u32) -> String {
+    let mut body = String::from(
+        "
+.visible .entry kernel(.param .u64 x, .param .u64 y)
+{
+    .reg .pred %p, %q;
+    .reg .b16 %h;
+    .reg .b32 %i, %c, %n, %u, %a, %b, %turn, %turns;
+    .reg .b64 %x, %y, %at, %w, %v;
+    .reg .f32 %f, %g;
+    mov.u32 %i, %tid.x;
+    mov.u32 %c, %ctaid.x;
+    mov.u32 %u, %c;
+    mad.lo.u32 %i, %c, 256, %i;
+    mul.wide.u32 %at, %i, 4;
+    ld.param.u64 %x, [x];
+    ld.param.u64 %y, [y];
+    add.u64 %x, %x, %at;
+    add.u64 %y, %y, %at;
+    ld.global.u32 %a, [%x];
+    ld.global.u32 %b, [%y];
+    cvt.rn.f32.u32 %f, %a;
+    mov.f32 %g, 0f3F000000;
+    cvt.u64.u32 %w, %b;
+    cvt.u64.u32 %v, %i;
+    cvt.u16.u32 %h, %a;
+    setp.lt.u32 %p, %a, %b;
+    and.b32 %turns, %a, 3;
+    mov.u32 %turn, 0;
+AGAIN:
+",
+    );
+    for k in 0..n {
+        let line = match k % 14 {
+            0 => "mad.lo.u32 %a, %a, %b, %u;".into(),
+            1 => format!("xor.b32 %b, %b, {};", k * 77),
+            2 => "mad.wide.u32 %w, %a, %b, %w;".into(),
+            3 => "fma.rn.f32 %f, %f, %g, 0f3F800000;".into(),
+            4 => "setp.lt.and.s32 %p, %a, %b, %p;".into(),
+            5 => "add.u32 %u, %u, %c;".into(),
+            6 => "selp.b32 %a, %a, %i, %p;".into(),
+            7 => "vabsdiff4.u32.u32.u32.add %b, %a, %b, %b;".into(),
+            8 => "shf.l.wrap.b32 %b, %a, %b, %c;".into(),
+            9 => "xor.b64 %v, %v, %w;".into(),
+            10 => "cvt.u16.u32 %h, %b;".into(),
+            11 => "cvt.u32.u16 %n, %h; add.u32 %a, %a, %n;".into(),
+            12 => "setp.gt.f32 %q, %f, 0f41200000; @%q mul.rn.f32 %f, %f, %g;".into(),
+            _ => "not.pred %p, %p;".to_owned(),
+        };
+        body.push_str(&line);
+        body.push('\n');
+    }
+    body + "
+    add.u32 %turn, %turn, 1;
+    setp.le.u32 %q, %turn, %turns;
+    @%q bra AGAIN;
+    mov.b32 %n, %f;
+    xor.b32 %a, %a, %n;
+    cvt.u32.u64 %n, %v;
+    xor.b32 %a, %a, %n;
+    shr.u64 %w, %w, 32;
+    cvt.u32.u64 %n, %w;
+    xor.b32 %a, %a, %n;
+    add.u32 %a, %a, %u;
+    @%p xor.b32 %b, %b, -1;
+    xor.b32 %a, %a, %b;
+    st.global.u32 [%y], %a;
+    ret;
+}
+"
+}
+
+#[test]
+fn a_long_stretch_of_arithmetic_is_done_register_by_register() {
+    let body = long_stretch(700);
+    let device = Device::builder().memory(1 << 26).build().unwrap();
+    if device.llvm().is_ok() {
+        let module = device.load("wide.ptx", format!("{HEAD}{body}")).unwrap_or_else(|e| panic!("{e}"));
+        let kernel = module.kernel("kernel").unwrap();
+        let text = kernel.launch().block([256, 1, 1]).emit(Emit::Llvm).unwrap();
+        assert!(text.contains("call void @stretch."), "no stretch:\n{text}");
+    }
+    let words = |seed: u32| (0..1024u32).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b9)).collect::<Vec<_>>();
+    let buffers = [words(1), words(2)];
+    let sizes = ([4, 1, 1], [256, 1, 1]);
+    let want = run(&body, sizes, (Engine::Interp, None), 0, &buffers);
+    assert_ne!(want, buffers[1]);
+    for way in ways() {
+        assert_eq!(run(&body, sizes, way, 0, &buffers), want, "{way:?}");
     }
 }

@@ -36,6 +36,7 @@ mod ops_test;
 mod paths;
 mod special;
 mod stops;
+mod stretch;
 mod text;
 mod warp;
 mod x86;

@@ -86,9 +86,14 @@ pub struct Target {
     pub features: Vec<String>,
     /// The widest vector register to use, in bits.
     pub vector_bits: u32,
+    /// From how many instructions on arithmetic is written as [functions of its own](crate::emit): [`Target::STRETCH`], less for tests.
+    pub stretch: usize,
 }
 
 impl Target {
+    /// Arithmetic of fewer instructions is not worth a call.
+    pub const STRETCH: usize = 256;
+
     /// The CPU this process runs on. `None` where Hostwarp makes no code for its instruction set.
     pub fn host() -> Option<Target> {
         match Arch::host()? {
@@ -99,6 +104,7 @@ impl Target {
                 tune: "generic".into(),
                 features: if cfg!(target_vendor = "apple") { vec!["reserve-x18".into()] } else { vec![] },
                 vector_bits: 128,
+                stretch: Target::STRETCH,
             }),
         }
     }
@@ -132,7 +138,7 @@ impl Target {
     fn with(arch: Arch, cpu: &str, tune: &str, mut features: Vec<&str>, vector_bits: u32) -> Target {
         features.sort_unstable();
         let features = features.into_iter().map(String::from).collect();
-        Target { arch, cpu: cpu.into(), tune: tune.into(), features, vector_bits }
+        Target { arch, cpu: cpu.into(), tune: tune.into(), features, vector_bits, stretch: Target::STRETCH }
     }
 
     /// How many vector registers there are.
@@ -159,8 +165,9 @@ impl Target {
 /// One line that holds everything that can change the object made: part of a cache key.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Target { arch, cpu, tune, features, vector_bits } = self;
-        write!(f, "{} cpu={cpu} tune={tune} bits={vector_bits} [{}]", arch.triple(), features.join(" "))
+        let Target { arch, cpu, tune, features, vector_bits, stretch } = self;
+        let (arch, features) = (arch.triple(), features.join(" "));
+        write!(f, "{arch} cpu={cpu} tune={tune} bits={vector_bits} stretch={stretch} [{features}]")
     }
 }
 

@@ -59,6 +59,8 @@ const FAULTS: &[Fault] = &[
     Fault { what: "compiled code takes over lanes that are out of step", file: "jit/src/takeover.rs", from: "self.is_as_planned(cta, lane0, live, at)", to: "{ let _ = self.is_as_planned(cta, lane0, live, at); true }" },
     Fault { what: "few lanes of a wide group run as eight", file: "jit/src/emit/few.rs", from: "trunc i{w} {bits} to i{FEW}", to: "add i{FEW} 0, 255" },
     Fault { what: "the lane after the one that equals a number is taken", file: "jit/src/emit/bounds.rs", from: "shl i{w} 1, {lane}", to: "shl i{w} 2, {lane}" },
+    Fault { what: "all parts of a group take the first one's values into a stretch of arithmetic", file: "jit/src/emit/stretch.rs", from: "getelementptr i8, ptr {slot}, i64 {part}", to: "getelementptr i8, ptr {slot}, i64 0" },
+    Fault { what: "a stretch of arithmetic writes over what a later one needs", file: "jit/src/emit/stretch.rs", from: "self.free.swap_remove(n).0", to: "self.free[n].0" },
 ];
 
 impl Fault {

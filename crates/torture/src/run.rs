@@ -200,6 +200,8 @@ pub struct Outcome {
 #[derive(Debug)]
 pub struct Bench {
     device: Device,
+    /// One that takes a few instructions of arithmetic for a long stretch.
+    stretches: Device,
     /// Widths to try besides the one the engine chooses: all, or one chosen by the seed.
     pub all_widths: bool,
     /// Compile once: as the jit likes, or at a width chosen by the seed.
@@ -211,17 +213,18 @@ pub struct Bench {
 impl Bench {
     /// A device with this libLLVM, or one that is found, that makes code for this step of CPU, or for all that the one at hand has.
     pub fn new(llvm: Option<PathBuf>, cpu: Option<X86Level>) -> Result<Bench, String> {
-        let mut device = Device::builder().memory(64 << 20).threads(1);
+        let mut settings = Device::builder().memory(64 << 20).threads(1);
         if let Some(path) = llvm {
-            device = device.llvm(path);
+            settings = settings.llvm(path);
         }
         if let Some(level) = cpu {
-            device = device.cpu(level);
+            settings = settings.cpu(level);
         }
-        let device = device.build().map_err(|e| e.to_string())?;
+        let device = settings.clone().build().map_err(|e| e.to_string())?;
+        let stretches = settings.stretch(4).build().map_err(|e| e.to_string())?;
         device.llvm()?;
         device.target()?;
-        Ok(Bench { device, all_widths: false, one_width: false, count_ops: false })
+        Ok(Bench { device, stretches, all_widths: false, one_width: false, count_ops: false })
     }
 
     /// Runs a case on the reference and on the others, and compares.
@@ -240,14 +243,18 @@ impl Bench {
     fn compare(&self, case: &Case, outcome: &mut Outcome) -> Result<(), Failure> {
         let wrong =
             |variant: Variant, e: &Error| Failure::Error { variant, kind: e.kind(), text: e.to_string() };
-        let load = self.device.load("torture.ptx", &case.text);
+        let device = match Random::new(case.seed ^ 0x57e7).percent(40) {
+            true => &self.stretches,
+            false => &self.device,
+        };
+        let load = device.load("torture.ptx", &case.text);
         let kernel = load.and_then(|m| m.kernel("torture")).map_err(|e| wrong(REFERENCE, &e))?;
         if self.count_ops {
             outcome.ops = crate::coverage::ops(&kernel);
         }
         let (input, memory, bag) = case.contents();
-        let input = self.device.buffer_from(&input).map_err(|e| wrong(REFERENCE, &e))?;
-        let buffer = self.device.buffer::<u64>(memory.len()).map_err(|e| wrong(REFERENCE, &e))?;
+        let input = device.buffer_from(&input).map_err(|e| wrong(REFERENCE, &e))?;
+        let buffer = device.buffer::<u64>(memory.len()).map_err(|e| wrong(REFERENCE, &e))?;
         let launch = |variant: Variant| -> Result<(Vec<u64>, Option<u32>), Error> {
             buffer.write(0, &memory)?;
             let mut launch = kernel

@@ -245,8 +245,18 @@ impl Emitter<'_> {
             }
         }
         let data = self.func.block(b);
-        for (index, inst) in data.insts.iter().enumerate() {
-            self.inst(index, inst)?;
+        let (mut index, mut looked) = (0, 0);
+        while index < data.insts.len() {
+            if index >= looked {
+                let written;
+                (looked, written) = self.stretch(index)?;
+                if written {
+                    index = looked;
+                    continue;
+                }
+            }
+            self.inst(index, &data.insts[index])?;
+            index += 1;
         }
         match version {
             Version::Whole => {

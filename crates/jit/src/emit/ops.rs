@@ -25,6 +25,10 @@ pub(crate) struct Cpu {
     /// lines may count as changed.
     pub(crate) owns_cheaply: bool,
     pub(crate) registers: x86::Registers,
+    /// Words in a register; at least 8, so that a mask of them is whole bytes.
+    pub(crate) lanes: u32,
+    /// See [`Target::stretch`].
+    pub(crate) stretch: usize,
 }
 
 impl Cpu {
@@ -39,6 +43,8 @@ impl Cpu {
             avx512,
             owns_cheaply: ["icelake-server", "skylake-avx512"].contains(&&*target.tune),
             registers: x86::Registers::new(target),
+            lanes: (target.vector_bits / 32).max(8),
+            stretch: target.stretch,
         }
     }
 }
