@@ -86,7 +86,7 @@ pub struct Target {
     pub features: Vec<String>,
     /// The widest vector register to use, in bits.
     pub vector_bits: u32,
-    /// From how many instructions on arithmetic is written as [functions of its own](crate::emit): [`Target::STRETCH`], less for tests.
+    /// From how many instructions on arithmetic is written as functions of its own: [`Target::STRETCH`], less for tests.
     pub stretch: usize,
 }
 
