@@ -66,11 +66,11 @@ impl Soon {
         self.made.get_or_init(|| made)
     }
 
-    /// Has it made on a thread of its own. Answers whether that begins now.
-    pub(crate) fn begin(self: &Arc<Soon>) -> bool {
+    /// Has it made on a thread of its own, unless that has been done.
+    pub(crate) fn begin(self: &Arc<Soon>) {
         let process = std::process::id();
         if self.begun.swap(process, Ordering::Relaxed) == process {
-            return false;
+            return;
         }
         let soon = self.clone();
         let work = move || {
@@ -81,7 +81,9 @@ impl Soon {
             }
         };
         // Where there can be no more threads the interpreter goes on.
-        std::thread::Builder::new().name("hostwarp compiles".into()).spawn(work).is_ok()
+        if let Err(e) = std::thread::Builder::new().name("hostwarp compiles".into()).spawn(work) {
+            let _ = self.made.set(Err(format!("no thread to compile on: {e}")));
+        }
     }
 }
 
@@ -121,9 +123,13 @@ impl<'a> Tiered<'a> {
     /// Compiled code, if there is any; if it is time that there were some, has it made. So many CTAs have begun of so many.
     fn jit(&self, launch: &Launch<'_>, (begun, all): (u64, u64)) -> Option<Jit<'_>> {
         let spent = self.began.elapsed();
-        if self.soon.now().is_none() && self.before + spent >= self.patience && self.soon.begin() {
+        if self.soon.now().is_none() && self.before + spent >= self.patience {
+            self.soon.begin();
+            // Looked at again and again: the first CTAs may say little about the others.
             let left = spent.as_secs_f64() / begun.max(1) as f64 * (all - begun) as f64;
-            self.much_left.store(left > 8.0 * self.patience.as_secs_f64(), Ordering::Relaxed);
+            if left > 8.0 * self.patience.as_secs_f64() {
+                self.much_left.store(true, Ordering::Relaxed);
+            }
         }
         // What the interpreter would do meanwhile is little for compiled code, and the compiler is sooner done if it has the CPU for itself.
         // Not for ever: in a process that was forked while LLVM held a lock it never comes back.
