@@ -1,6 +1,8 @@
 //! What only wide groups, whole CTAs and large buffers take a way of their own for: one NaN among many numbers, CTA after CTA in one call,
 //! and streams that are asked for ahead.
 
+use std::fmt::Write;
+
 use hostwarp::{Device, Emit, Engine};
 
 const HEAD: &str = ".version 8.3\n.target sm_90\n.address_size 64\n";
@@ -401,12 +403,10 @@ AGAIN:
 fn a_long_stretch_of_arithmetic_is_done_register_by_register() {
     let body = long_stretch(700);
     let device = Device::builder().memory(1 << 26).build().unwrap();
-    if device.llvm().is_ok() {
-        let module = device.load("wide.ptx", format!("{HEAD}{body}")).unwrap_or_else(|e| panic!("{e}"));
-        let kernel = module.kernel("kernel").unwrap();
-        let text = kernel.launch().block([256, 1, 1]).emit(Emit::Llvm).unwrap();
-        assert!(text.contains("call void @stretch."), "no stretch:\n{text}");
-    }
+    let module = device.load("wide.ptx", format!("{HEAD}{body}")).unwrap_or_else(|e| panic!("{e}"));
+    let kernel = module.kernel("kernel").unwrap();
+    let text = kernel.launch().block([256, 1, 1]).emit(Emit::Llvm).unwrap();
+    assert!(text.contains("call void @stretch."), "no stretch:\n{text}");
     let words = |seed: u32| (0..1024u32).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b9)).collect::<Vec<_>>();
     let buffers = [words(1), words(2)];
     let sizes = ([4, 1, 1], [256, 1, 1]);
@@ -415,4 +415,50 @@ fn a_long_stretch_of_arithmetic_is_done_register_by_register() {
     for way in ways() {
         assert_eq!(run(&body, sizes, way, 0, &buffers), want, "{way:?}");
     }
+}
+
+/// A kernel that keeps `n` words alive, from one pass over them to the next.
+fn much_alive(n: u32) -> String {
+    let mut body = format!(
+        "
+.visible .entry kernel(.param .u64 x)
+{{
+    .reg .b32 %i, %v<{}>;
+    .reg .b64 %x, %at;
+    mov.u32 %i, %tid.x;
+    mul.wide.u32 %at, %i, 4;
+    ld.param.u64 %x, [x];
+    add.u64 %x, %x, %at;
+    ld.global.u32 %v0, [%x];
+",
+        n + 1
+    );
+    for k in 1..=n {
+        let _ = writeln!(body, "    mad.lo.u32 %v{k}, %v{}, %v{}, {k};", k - 1, k - 1);
+    }
+    for k in 0..n {
+        let _ = writeln!(body, "    xor.b32 %v{n}, %v{n}, %v{k};\n    mul.lo.u32 %v{n}, %v{n}, 3;");
+    }
+    let _ = writeln!(body, "    st.global.u32 [%x], %v{n};\n    ret;\n}}");
+    body
+}
+
+/// Compiled code takes as much stack as it keeps alive: more than a thread has would end the process.
+#[test]
+fn compiled_code_that_would_need_too_much_stack_is_refused() {
+    let words: Vec<u32> = (0..256).collect();
+    let sizes = ([1, 1, 1], [256, 1, 1]);
+    let fits = much_alive(300);
+    let want = run(&fits, sizes, (Engine::Interp, None), 0, std::slice::from_ref(&words));
+    assert_eq!(run(&fits, sizes, (Engine::Jit, Some(256)), 0, std::slice::from_ref(&words)), want);
+
+    let device = Device::builder().memory(1 << 26).threads(1).build().unwrap();
+    let body = much_alive(3000);
+    let module = device.load("wide.ptx", format!("{HEAD}{body}")).unwrap_or_else(|e| panic!("{e}"));
+    let buffer = device.buffer_from(&words).unwrap();
+    let kernel = module.kernel("kernel").unwrap();
+    let launch = kernel.launch().grid(sizes.0).block(sizes.1).engine(Engine::Jit).width(256).arg(&buffer);
+    let refused = launch.run().unwrap_err().to_string();
+    assert!(refused.contains("too much is kept at once"), "{refused}");
+    assert_eq!(buffer.to_vec().unwrap(), words);
 }

@@ -69,6 +69,9 @@ pub(crate) struct Emitted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 
+/// The most bytes of stack that compiled code may take, half of what a thread has: whoever runs code that takes more ends the process.
+pub(crate) const MOST_STACK: u64 = 1 << 20;
+
 /// Writes the LLVM IR of `func` for groups of `plan.assume.group` lanes.
 pub(crate) fn emit(
     func: &Function,
@@ -89,6 +92,10 @@ pub(crate) fn check(func: &Function, plan: &Plan) -> Result<(), Unsupported> {
     let refuse = |why: &str| Err(Unsupported(why.to_owned()));
     if !w.is_power_of_two() || !(8..=lanes::MOST).contains(&w) {
         return refuse("groups of this many lanes");
+    }
+    // What is alive at once lies on the stack, all or nearly all of it; LLVM takes minutes to find out.
+    if u64::from(plan.frame.bytes) * u64::from(w) > MOST_STACK {
+        return refuse("too much is kept at once, which a smaller width may help");
     }
     let in_loop =
         |from: Block, to: Block| plan.loops.iter().any(|l| l.header == to && l.blocks.contains(&from));

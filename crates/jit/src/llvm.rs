@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::{Mutex, mpsc};
 
+use crate::emit::MOST_STACK;
 use crate::target::{Arch, Target};
 use api::Api;
 pub use ending::wait_at_end;
@@ -270,12 +271,17 @@ extern "C" fn on_diagnostic(info: api::Diagnostic, sink: *mut c_void) {
     // SAFETY: `sink` is the `DiagnosticSink` that `compile_here` gave to the context and keeps alive longer than it.
     let sink = unsafe { &*sink.cast::<DiagnosticSink<'_>>() };
     // SAFETY: `info` is valid for the time of this call; the description is ours to free.
-    unsafe {
-        if (sink.api.get_diag_info_severity)(info) == api::SEVERITY_ERROR {
-            let description = sink.api.take_message((sink.api.get_diag_info_description)(info));
-            sink.errors.0.borrow_mut().push(description);
-        }
-    }
+    let (severity, description) = unsafe {
+        let severity = (sink.api.get_diag_info_severity)(info);
+        (severity, sink.api.take_message((sink.api.get_diag_info_description)(info)))
+    };
+    let too_much = severity == api::SEVERITY_WARNING && description.contains("stack frame size");
+    let error = match severity {
+        api::SEVERITY_ERROR => description,
+        _ if too_much => format!("too much is kept at once, which a smaller width may help ({description})"),
+        _ => return,
+    };
+    sink.errors.0.borrow_mut().push(error);
 }
 
 /// Calls `free` on `handle` when it goes out of scope.
@@ -402,7 +408,8 @@ fn compile_here(api: &Api, text: &str, target: &Target, tier: &Tier) -> Result<O
 fn set_cpu_attributes(api: &Api, module: api::Module, target: &Target) -> Result<(), CompileError> {
     let tune = c_string(&target.tune, Stage::Target)?;
     let bits = c_string(&target.vector_bits.to_string(), Stage::Target)?;
-    let mut attributes = vec![(c"tune-cpu", tune.as_c_str())];
+    let stack = c_string(&MOST_STACK.to_string(), Stage::Target)?;
+    let mut attributes = vec![(c"tune-cpu", tune.as_c_str()), (c"warn-stack-size", stack.as_c_str())];
     if target.arch == Arch::X86_64 {
         // Else 512-bit types are split for a CPU that LLVM thinks better off with 256.
         attributes.push((c"prefer-vector-width", bits.as_c_str()));

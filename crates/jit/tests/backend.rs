@@ -261,6 +261,16 @@ fn what_llvm_dislikes_is_an_error_with_its_words() {
             &Tier::light(),
         );
         assert_eq!(error.stage, Stage::Codegen, "{error}");
+        // More stack than the thread that runs it has: a warning to LLVM, the end of the process to us.
+        let large = |bytes: u32| {
+            format!(
+                "declare void @g(ptr)\ndefine void @f() {{\n %p = alloca [{bytes} x i8]\n call void @g(ptr %p)\n ret void\n}}"
+            )
+        };
+        let error = compile(&large(2 << 20), &Tier::light());
+        assert_eq!(error.stage, Stage::Codegen, "{error}");
+        assert!(error.message.contains("too much is kept at once"), "{error}");
+        assert!(llvm.compile(&large(1 << 19), &target, &Tier::light()).is_ok());
     }
 }
 

@@ -44,7 +44,7 @@ impl Cpu {
             owns_cheaply: ["icelake-server", "skylake-avx512"].contains(&&*target.tune),
             registers: x86::Registers::new(target),
             lanes: (target.vector_bits / 32).max(8),
-            stretch: target.stretch,
+            stretch: target.stretch.max(1),
         }
     }
 }

@@ -83,7 +83,7 @@ impl Emitter<'_> {
         let end = begin + kinds.len();
         let of = |kind: Kind| (begin..end).filter(|n| kinds[n - begin] == kind).collect::<Vec<_>>();
         let parts = of(Kind::Part);
-        if parts.len() < self.cpu.stretch.max(1) || self.w <= self.cpu.lanes {
+        if parts.len() < self.cpu.stretch || self.w <= self.cpu.lanes {
             return Ok((end, false));
         }
         for n in of(Kind::Before) {
@@ -97,7 +97,7 @@ impl Emitter<'_> {
     fn write_stretch(&mut self, parts: &[usize], end: usize) -> Result<(), Unsupported> {
         let func = self.func;
         let data = func.block(self.block);
-        let functions: Vec<&[usize]> = parts.chunks(EACH.min(self.cpu.stretch.max(1))).collect();
+        let functions: Vec<&[usize]> = parts.chunks(EACH.min(self.cpu.stretch)).collect();
         let results: HashSet<Value> = parts.iter().filter_map(|n| data.insts[*n].result).collect();
         // The last function that takes a value, and those that are needed afterwards.
         let mut last: HashMap<Value, usize> = HashMap::new();
@@ -115,6 +115,11 @@ impl Emitter<'_> {
         let handed_on = data.term.targets().into_iter().flat_map(|t| t.args.clone());
         needed
             .extend(later.copied().chain(data.term.uses()).chain(handed_on).filter(|v| results.contains(v)));
+        // What each function is the last to take. Not as it comes out of the table: the same kernel is to be the same text.
+        let mut done: Vec<Vec<Value>> = vec![vec![]; functions.len()];
+        for (v, n) in last.iter().filter(|(v, _)| !needed.contains(v)) {
+            done[*n].push(*v);
+        }
 
         let mut slots = Slots::default();
         let name = format!("stretch.{}", self.helpers.len());
@@ -135,16 +140,15 @@ impl Emitter<'_> {
         for (n, function) in functions.iter().enumerate() {
             let helper = format!("@{name}.{n}");
             let keep = |v: &Value| needed.contains(v) || last.get(v).is_some_and(|last| *last > n);
-            self.stretch_function(&helper, function, &mut slots, keep)?;
+            let kept = function.iter().filter_map(|n| data.insts[*n].result).filter(keep);
+            let outputs: Vec<_> = kept.map(|r| (r, slots.take(r, self.slot_bytes(self.ty(r))))).collect();
+            self.stretch_function(&helper, function, &slots, &outputs)?;
             for part in 0..self.w / self.cpu.lanes {
                 self.t.line(format_args!("call void {helper}(ptr %{name}, i64 {part})"));
             }
-            let done = |(v, last): (&Value, &usize)| (*last == n && !needed.contains(v)).then_some(*v);
-            let mut done: Vec<Value> = last.iter().filter_map(done).collect();
-            // Not as they come out of the table: the same kernel is to be the same text.
-            done.sort_unstable();
-            for v in done {
-                slots.give_back(v, self.slot_bytes(self.ty(v)));
+            done[n].sort_unstable();
+            for v in &done[n] {
+                slots.give_back(*v, self.slot_bytes(self.ty(*v)));
             }
         }
         let _ = writeln!(self.entry, "  %{name} = alloca [{} x i8], align 64", slots.size);
@@ -166,13 +170,11 @@ impl Emitter<'_> {
         &mut self,
         name: &str,
         insts: &[usize],
-        slots: &mut Slots,
-        keep: impl Fn(&Value) -> bool,
+        slots: &Slots,
+        outputs: &[(Value, usize)],
     ) -> Result<(), Unsupported> {
         let data = self.func.block(self.block);
         let results: HashSet<Value> = insts.iter().filter_map(|n| data.insts[*n].result).collect();
-        let outputs: Vec<Value> =
-            insts.iter().filter_map(|n| data.insts[*n].result).filter(|r| keep(r)).collect();
         let group = self.w;
         // It is a function of its own, of fewer lanes and all of them.
         let outside = (
@@ -195,9 +197,8 @@ impl Emitter<'_> {
             let vector = self.pure_op(inst, r, &args, self.w)?;
             self.known.insert(r, Known { vector: Some(vector), ..Known::default() });
         }
-        for r in outputs {
-            let at = slots.take(r, (self.ty(r).bits() * group / 8) as usize);
-            let (all, there, vector) = (self.all(self.ty(r)), self.slot(self.ty(r), at), self.vector(r));
+        for (r, at) in outputs {
+            let (all, there, vector) = (self.all(self.ty(*r)), self.slot(self.ty(*r), *at), self.vector(*r));
             self.t.line(format_args!("store {all} {vector}, ptr {there}, align 1"));
         }
         let function = mem::replace(&mut self.t, outside.0);

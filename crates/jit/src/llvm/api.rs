@@ -56,6 +56,7 @@ pub(super) const OBJECT_FILE: c_int = 1;
 pub(super) const RETURN_STATUS: c_int = 2;
 /// LLVMDSError
 pub(super) const SEVERITY_ERROR: c_int = 0;
+pub(super) const SEVERITY_WARNING: c_int = 1;
 
 macro_rules! api {
     ($($field:ident = $symbol:literal: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
