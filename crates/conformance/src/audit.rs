@@ -10,7 +10,7 @@ use crate::replay::{
     Difference, Job, Selection, Vector, Verdict, Why, compare, in_parallel, run, small_device,
 };
 use crate::vectors::ALL;
-use hostwarp::{Engine, ErrorKind, Profile};
+use hostwarp::{Effort, Engine, ErrorKind, Profile};
 use hostwarp_isa::{Erratum, Instance, Ty, errata};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -89,7 +89,7 @@ fn audit_program(
     manual: &Manual<'_>,
 ) -> Result<Audit, String> {
     let results = |profile| {
-        let device = small_device()?;
+        let device = small_device(Effort::Best)?;
         run(&device, program, Engine::Interp, profile)
     };
     let both = results(Profile::Isa).and_then(|isa| Ok((isa, results(Profile::Sm90)?)));
@@ -187,7 +187,7 @@ pub fn counterexample(erratum: &Erratum) -> Result<Counterexample, String> {
     forms.truncate(64);
     let rank = |text: &str| forms.iter().position(|c| c.text == text);
     let mut best: Option<(usize, Counterexample)> = None;
-    let device = small_device().map_err(|e| e.to_string())?;
+    let device = small_device(Effort::Best).map_err(|e| e.to_string())?;
     for mut program in programs_of(erratum.opcodes[0], forms.clone()) {
         program.inputs = small_operands(&program.types);
         let results = |profile| run(&device, &program, Engine::Interp, profile).map_err(|e| e.to_string());

@@ -1,7 +1,7 @@
 //! A device: memory, and the engines that work on it.
 
 use crate::threads::Threads;
-use crate::{Buffer, Cache, Error, Module, Options, Pod};
+use crate::{Buffer, Cache, Effort, Error, Module, Options, Pod};
 use hostwarp_jit::llvm::Llvm;
 use hostwarp_jit::target::{Target, X86Level};
 use hostwarp_memory::DeviceMemory;
@@ -23,6 +23,7 @@ struct Inner {
     cache: Option<Cache>,
     cpu: Option<X86Level>,
     stretch: Option<usize>,
+    effort: Option<Effort>,
     launches: AtomicU64,
 }
 
@@ -41,6 +42,7 @@ pub struct DeviceBuilder {
     cache: Option<Cache>,
     cpu: Option<X86Level>,
     stretch: Option<usize>,
+    effort: Option<Effort>,
 }
 
 impl DeviceBuilder {
@@ -76,6 +78,13 @@ impl DeviceBuilder {
         self
     }
 
+    /// How much the compiler does for launches that [ask for the jit](crate::Engine::Jit) and do not [say so](crate::LaunchBuilder::effort) themselves: little
+    /// at first, more when it pays, unless this is set.
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.effort = Some(effort);
+        self
+    }
+
     /// Writes arithmetic of so many instructions as functions of its own. For tests of that: as a rule there have to be more.
     #[doc(hidden)]
     pub fn stretch(mut self, instructions: usize) -> Self {
@@ -100,6 +109,7 @@ impl DeviceBuilder {
                 cache: self.cache,
                 cpu: self.cpu,
                 stretch: self.stretch,
+                effort: self.effort,
                 launches: AtomicU64::new(0),
             }),
         })
@@ -172,6 +182,11 @@ impl Device {
         };
         target.stretch = self.inner.stretch.unwrap_or(target.stretch);
         Ok(target)
+    }
+
+    /// What launches make compiled code with, if they do not say.
+    pub(crate) fn effort(&self) -> Option<Effort> {
+        self.inner.effort
     }
 
     /// Where compiled kernels are kept, if anywhere.

@@ -1,14 +1,13 @@
 //! Launches.
 
-use crate::cache;
-use crate::module::Compiled;
+use crate::code::{Codes, Compiled};
 use crate::schedule::{Interp, Jit, Progress, RunCtas, run_grid};
-use crate::tiers::{InTurns, Soon, Tiered};
-use crate::{Buffer, Device, Error, Kernel, Pod};
+use crate::tiers::{InTurns, Tiered, is_much};
+use crate::{Buffer, Error, Kernel, Pod};
 use hostwarp_interp::{Launch, Limits, Program};
 use hostwarp_ir::{Inst, Op, Term};
 use hostwarp_isa::{Kind, Ty};
-use hostwarp_jit::llvm::{Object, Tier, wait_at_end};
+use hostwarp_jit::llvm::wait_at_end;
 use hostwarp_jit::{KernelText, Paths};
 use hostwarp_plan::{Assume, may_split_warps};
 use std::sync::Arc;
@@ -24,8 +23,18 @@ pub enum Engine {
     Auto,
     /// The reference engine.
     Interp,
-    /// LLVM. The launch begins when the kernel is compiled.
+    /// LLVM. The launch begins when the kernel is compiled: [quickly](Effort::Quick) at first, and with care when that has run for a while.
     Jit,
+}
+
+/// How much the jit's compiler does for a kernel. Never changes a bit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Effort {
+    /// Little: code for few lanes at once that is there in a few milliseconds. What it takes to run is about the same where memory is what
+    /// takes time, and several times as much in loops of arithmetic.
+    Quick,
+    /// Enough for fast code.
+    Best,
 }
 
 /// A kernel argument.
@@ -70,8 +79,10 @@ pub struct Report {
     pub note: Option<String>,
     /// CTAs that began on the interpreter because there was no compiled code yet.
     pub interpreted: u64,
-    /// Lanes in one vector, of the jit.
+    /// Lanes in one vector, of the jit's code that was there at the end.
     pub width: Option<u32>,
+    /// What that code was made with. While it is little, launches to come may be faster.
+    pub effort: Option<Effort>,
     /// Whether compiled code came from the [cache](crate::DeviceBuilder::cache).
     pub cached: bool,
     /// Time to get the kernel ready; little when it was ready before.
@@ -126,6 +137,7 @@ pub struct LaunchBuilder<'a> {
     engine: Engine,
     width: Option<u32>,
     paths: Option<Paths>,
+    effort: Option<Effort>,
     turn: Option<u64>,
     threads: Option<usize>,
     fuel: Option<u64>,
@@ -150,6 +162,7 @@ impl<'a> LaunchBuilder<'a> {
             engine: Engine::Auto,
             width: None,
             paths: None,
+            effort: None,
             turn: None,
             threads: None,
             fuel: None,
@@ -202,7 +215,13 @@ impl<'a> LaunchBuilder<'a> {
         self
     }
 
-    /// Lanes in one vector of the jit: 8, 16, 32, 64 or 128; chosen by the kernel and the launch unless set. Never changes a bit, but for
+    /// How much the jit's compiler is to do; little at first and more when it pays unless set. Never changes a bit.
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.effort = Some(effort);
+        self
+    }
+
+    /// Lanes in one vector of the jit: 8, 16, 32, 64, 128 or 256; chosen by the kernel and the launch unless set. Never changes a bit, but for
     /// one thing: with fewer than 32, lanes of a warp that communicate without synchronising no longer do so in the order of
     /// instructions. Such widths are never chosen for kernels in which that could be seen.
     pub fn width(mut self, lanes: u32) -> Self {
@@ -280,34 +299,40 @@ impl<'a> LaunchBuilder<'a> {
             wait_at_end();
         }
         let (mut jit, mut note, mut interpreted) = (None, None, 0);
-        match ready.code {
+        match &ready.code {
             Code::Interp(why) => {
                 run(&Interp)?;
-                note = why;
+                note = why.clone();
             }
-            Code::Jit(compiled) => {
+            Code::Jit(codes, compiled) => {
                 // Who asks for one edition gets that.
-                let engine = Jit { compiled: &compiled, may_make_full: self.paths.is_none() };
-                match self.turn {
-                    Some(turn) => run(&InTurns { jit: engine, turn })?,
-                    None => run(&engine)?,
+                let mut engine = Jit::new(codes, compiled, self.paths.is_none());
+                if self.choose_effort().is_none() {
+                    engine = engine.climbing(0);
                 }
-                jit = Some(compiled);
-            }
-            Code::Later(soon) => {
-                let tiered = Tiered::new(&soon, &launch);
-                let ran = run(&tiered);
-                (jit, interpreted) = tiered.finish();
+                let ran = match self.turn {
+                    Some(turn) => run(&InTurns::new(codes, self.choose_effort(), turn)),
+                    None => run(&engine),
+                };
+                jit = Some(engine.finish());
                 ran?;
-                note = soon.now().and_then(|made| made.as_ref().err()).cloned();
+            }
+            Code::Later(codes) => {
+                let tiered = Tiered::new(codes, &launch);
+                let ran = run(&tiered);
+                let (ended, begun) = tiered.finish();
+                (jit, interpreted) = (ended.map(Jit::finish), begun);
+                ran?;
+                note = codes.now().and_then(|made| made.as_ref().err()).cloned();
             }
         }
         Ok(Report {
             engine: if jit.is_some() { Engine::Jit } else { Engine::Interp },
             note,
             interpreted,
-            width: jit.is_some().then_some(ready.program.plan().assume.group),
-            cached: jit.is_some_and(|jit| jit.cached),
+            width: jit.map(|compiled| compiled.kernel.width()),
+            effort: jit.map(|compiled| compiled.effort),
+            cached: jit.is_some_and(|compiled| compiled.cached),
             prepare,
             run: began.elapsed(),
             ctas: launch.ctas(),
@@ -498,7 +523,8 @@ impl<'a> LaunchBuilder<'a> {
     }
 
     fn prepare(&self, block: [u32; 3]) -> Result<Ready, Error> {
-        let asked = Asked { engine: self.engine, block, width: self.width, paths: self.paths };
+        let (engine, width, paths, effort) = (self.engine, self.width, self.paths, self.choose_effort());
+        let asked = Asked { engine, block, width, paths, effort };
         if let Some(ready) = self.kernel.cache().lock().ready.get(&asked).filter(|ready| ready.is_current()) {
             return Ok(ready.clone());
         }
@@ -520,16 +546,20 @@ impl<'a> LaunchBuilder<'a> {
             let assume = Assume::for_block(block, width);
             let program = self.program(assume)?;
             let paths = self.choose_paths(&program, block);
-            let make = || will_compile(self.kernel.module().device(), &program, paths);
-            let soon = self.kernel.cache().lock().jit.entry((assume, paths)).or_insert_with(make).clone();
+            let make = || Codes::new(self.kernel.module().device(), &program, paths);
+            let codes = self.kernel.cache().lock().jit.entry((assume, paths)).or_insert_with(make).clone();
+            let compiled = || match self.choose_effort() {
+                Some(effort) => codes.of(effort).get().clone(),
+                None => codes.get(is_much(&program, self.threads_in_all(block))).clone(),
+            };
             let made = match KernelText::check(&program) {
                 Err(why) => Some(Err(why.to_string())),
-                Ok(()) if self.engine == Engine::Jit || self.is_choosy() => Some(soon.get().clone()),
-                Ok(()) => soon.now().cloned(),
+                Ok(()) if self.engine == Engine::Jit || self.is_choosy() => Some(compiled()),
+                Ok(()) => codes.now().cloned(),
             };
             match made {
-                None => return Ok(Ready { program, code: Code::Later(soon) }),
-                Some(Ok(compiled)) => return Ok(Ready { program, code: Code::Jit(compiled) }),
+                None => return Ok(Ready { program, code: Code::Later(codes) }),
+                Some(Ok(compiled)) => return Ok(Ready { program, code: Code::Jit(codes, compiled) }),
                 // A kernel whose lanes talk to each other needs exactly the warp in one vector.
                 Some(Err(_)) if width != 32 && self.width.is_none() => width = 32,
                 Some(Err(why)) if self.engine == Engine::Jit => {
@@ -540,9 +570,19 @@ impl<'a> LaunchBuilder<'a> {
         }
     }
 
+    /// How much the compiler is to do, if that is said.
+    fn choose_effort(&self) -> Option<Effort> {
+        let default = || self.kernel.module().device().effort().filter(|_| self.engine == Engine::Jit);
+        self.effort.or_else(default)
+    }
+
+    fn threads_in_all(&self, block: [u32; 3]) -> u64 {
+        self.grid.iter().chain(&block).fold(1, |all: u64, n| all.saturating_mul((*n).into()))
+    }
+
     /// Whether something was asked for that only the jit has.
     fn is_choosy(&self) -> bool {
-        self.width.is_some() || self.paths.is_some()
+        self.width.is_some() || self.paths.is_some() || self.effort.is_some()
     }
 
     /// What compiled code is to do by itself.
@@ -558,6 +598,7 @@ pub(crate) struct Asked {
     block: [u32; 3],
     width: Option<u32>,
     paths: Option<Paths>,
+    effort: Option<Effort>,
 }
 
 /// A kernel ready to run.
@@ -572,49 +613,19 @@ pub(crate) struct Ready {
 enum Code {
     /// The interpreter, and why not the jit.
     Interp(Option<String>),
-    Jit(Compiled),
+    /// Compiled code, and what else there can be of it.
+    Jit(Arc<Codes>, Compiled),
     /// The interpreter until there is compiled code.
-    Later(Arc<Soon>),
+    Later(Arc<Codes>),
 }
 
 impl Ready {
     /// Whether there is no more known than when it was made.
     fn is_current(&self) -> bool {
-        !matches!(&self.code, Code::Later(soon) if soon.now().is_some())
-    }
-}
-
-/// A kernel compiled, whenever that is to be.
-fn will_compile(device: &Device, program: &Arc<Program>, paths: Paths) -> Arc<Soon> {
-    let (device, program) = (device.clone(), program.clone());
-    Soon::new(Box::new(move || compile(&device, &program, paths)))
-}
-
-/// The compiled kernel: from the device's cache if it is there, and only otherwise from LLVM.
-fn compile(device: &Device, program: &Arc<Program>, paths: Paths) -> Result<Compiled, String> {
-    let target = device.target()?;
-    let tier = Tier::light();
-    let compiled = |kernel, cached| {
-        let full = will_compile(device, program, Paths::All);
-        Compiled { kernel: Arc::new(kernel), full, cached }
-    };
-    let write = || KernelText::new(program, &target, paths).map_err(|e| e.to_string());
-    if device.cache().is_none() {
-        // Without it there is nothing to write the text for.
-        device.llvm()?;
-    }
-    let mut text = write()?;
-    let cache = device.cache().map(|cache| (cache, cache::key(&text, &tier)));
-    if let Some(object) = cache.and_then(|(cache, key)| cache.get(&key)) {
-        if let Ok(kernel) = text.load(Object(object)) {
-            return Ok(compiled(kernel, true));
+        match &self.code {
+            Code::Interp(_) => true,
+            Code::Jit(codes, compiled) => compiled.effort == Effort::Best || !codes.is_best(),
+            Code::Later(codes) => codes.now().is_none(),
         }
-        text = write()?;
     }
-    let kernel = text.compile(device.llvm()?, &tier).map_err(|e| e.to_string())?;
-    if let Some((cache, key)) = cache {
-        // A cache that cannot be written to costs time, nothing else.
-        let _ = cache.put(&key, &kernel.object().0);
-    }
-    Ok(compiled(kernel, false))
 }

@@ -11,6 +11,7 @@
 
 mod buffer;
 mod cache;
+mod code;
 mod device;
 mod error;
 mod eval;
@@ -28,7 +29,7 @@ pub use eval::{EvalOutput, EvalStep, EvalValue, eval};
 pub use hostwarp_interp::{KernelFault, KernelFaultKind};
 pub use hostwarp_isa::Profile;
 pub use hostwarp_memory::MemoryError;
-pub use launch::{Arg, Emit, Engine, LaunchBuilder, MAX_CTA_THREADS, MAX_SHARED, Report};
+pub use launch::{Arg, Effort, Emit, Engine, LaunchBuilder, MAX_CTA_THREADS, MAX_SHARED, Report};
 pub use module::{Kernel, Module, Options, Symbol};
 pub use schedule::{Progress, RESIDENT};
 

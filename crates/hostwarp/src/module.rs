@@ -1,15 +1,15 @@
 //! Modules and kernels.
 
+use crate::code::Codes;
 use crate::error::InputError;
 use crate::launch::{Asked, LaunchBuilder, Ready};
-use crate::tiers::Soon;
 use crate::{Device, Error};
 use hostwarp_compile as compile;
 use hostwarp_compile::{Diagnostic, Severity, Unusable};
 use hostwarp_interp::Program;
 use hostwarp_ir as ir;
 use hostwarp_isa::Profile;
-use hostwarp_jit::{JitKernel, Paths};
+use hostwarp_jit::Paths;
 use hostwarp_memory::{Block, Space};
 use hostwarp_plan::Assume;
 use std::collections::HashMap;
@@ -58,19 +58,9 @@ pub(crate) struct Made {
     /// The primitive function, once asked for.
     primitive: Option<ir::Function>,
     programs: HashMap<Assume, Arc<Program>>,
-    pub(crate) jit: HashMap<(Assume, Paths), Arc<Soon>>,
+    pub(crate) jit: HashMap<(Assume, Paths), Arc<Codes>>,
     /// What all this came to.
     pub(crate) ready: HashMap<Asked, Ready>,
-}
-
-/// A kernel of the jit.
-#[derive(Clone, Debug)]
-pub(crate) struct Compiled {
-    pub(crate) kernel: Arc<JitKernel>,
-    /// The edition for whatever lanes do, once the first has turned out not to be enough.
-    pub(crate) full: Arc<Soon>,
-    /// Whether another process compiled it.
-    pub(crate) cached: bool,
 }
 
 impl KernelCache {

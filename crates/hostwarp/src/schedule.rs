@@ -8,8 +8,10 @@
 //! Which CTAs spin and which only have much to do cannot be told from outside, so the ones that come back get short turns at
 //! first, and longer ones each time: a look at a flag is cheap, and long work is soon left alone.
 
-use crate::module::Compiled;
+use crate::Effort;
+use crate::code::{Codes, Compiled, Soon};
 use crate::threads::Threads;
+use crate::tiers::Climb;
 use hostwarp_interp::{Cta, KernelFault, Launch, Outcome};
 use hostwarp_jit::{JitKernel, Paths};
 use std::collections::VecDeque;
@@ -77,33 +79,67 @@ impl RunCtas for Interp {
     }
 }
 
-/// The engine that compiles: at first only what most kernels need, everything if that turns out not to be enough.
+/// The engine that compiles: at first only what most kernels need and with little effort, more if that turns out not to be enough.
 pub(crate) struct Jit<'a> {
-    pub(crate) compiled: &'a Compiled,
+    codes: &'a Codes,
+    compiled: &'a Compiled,
     /// Whether everything may be compiled. If not, what there is has to do.
-    pub(crate) may_make_full: bool,
+    may_make_full: bool,
+    /// To code that is made with more effort, if that may be.
+    climb: Option<Climb<'a>>,
 }
 
-impl Jit<'_> {
+impl<'a> Jit<'a> {
     /// CTAs that may be left to the interpreter: about as long as compiling takes.
     const ENOUGH: u32 = 32;
+    /// CTAs that begin at once as long as there is faster code to come.
+    const A_FEW: u64 = 64;
 
-    pub(crate) fn kernel(&self) -> &JitKernel {
-        let Compiled { kernel, full, .. } = self.compiled;
-        if !self.may_make_full || kernel.paths() == Paths::All {
-            return kernel;
+    pub(crate) fn new(codes: &'a Codes, compiled: &'a Compiled, may_make_full: bool) -> Jit<'a> {
+        Jit { codes, compiled, may_make_full, climb: None }
+    }
+
+    /// Goes on to better code when it is there, in a launch that this is on from a CTA on.
+    pub(crate) fn climbing(mut self, from: u64) -> Jit<'a> {
+        if self.compiled.effort == Effort::Quick {
+            self.climb = Some(Climb::from_quick(self.codes, self.compiled, from));
         }
+        self
+    }
+
+    /// The code to run. The next CTA is this one, of so many.
+    fn kernel(&self, launch: &Launch<'_>, next: (u64, u64)) -> &'a JitKernel {
+        let better = self.climb.as_ref().and_then(|climb| climb.look(launch, next));
+        let best = &better.unwrap_or(self.compiled).kernel;
+        if !self.may_make_full || best.paths() == Paths::All {
+            return best;
+        }
+        let full = &self.codes.full;
         match full.now() {
             Some(Ok(full)) => &full.kernel,
             // What compiled once compiles again; if not, there is still what there is.
-            Some(Err(_)) => kernel,
+            Some(Err(_)) => best,
             None => {
-                if kernel.handed_over() >= Self::ENOUGH {
+                if self.compiled.kernel.handed_over().max(best.handed_over()) >= Self::ENOUGH {
                     full.begin();
                 }
-                kernel
+                best
             }
         }
+    }
+
+    /// Ends the launch: answers the code it would have gone on with.
+    pub(crate) fn finish(self) -> &'a Compiled {
+        let made = |soon: &'a Soon| soon.now().and_then(|made| made.as_ref().ok());
+        let better = self.climb.and_then(|climb| {
+            let better = made(self.codes.of(Effort::Best));
+            if better.is_none() {
+                climb.finish();
+            }
+            better
+        });
+        let full = made(&self.codes.full).filter(|_| self.may_make_full);
+        full.or(better).unwrap_or(self.compiled)
     }
 }
 
@@ -120,13 +156,18 @@ impl RunCtas for Jit<'_> {
         count: u64,
         budget: u64,
     ) -> (u64, Outcome) {
-        self.kernel().start(launch, cta, first, count, budget)
+        let kernel = self.kernel(launch, (first, launch.ctas()));
+        let waits = self.climb.is_some() && std::ptr::eq(kernel, &*self.compiled.kernel);
+        let count = if waits { count.min(Self::A_FEW) } else { count };
+        kernel.start(launch, cta, first, count, budget)
     }
 
     fn go_on(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
-        let kernel = self.kernel();
-        kernel.take_over(launch, cta);
-        kernel.run(launch, cta, budget)
+        // What is left to do cannot be told.
+        let kernel = self.kernel(launch, (launch.ctas(), launch.ctas()));
+        let mine = kernel.take_over(launch, cta);
+        let first = &self.compiled.kernel;
+        if !mine && first.runner() == cta.runner { first } else { kernel }.run(launch, cta, budget)
     }
 }
 

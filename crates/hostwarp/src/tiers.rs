@@ -3,104 +3,133 @@
 //! Compiling a kernel takes as long as the interpreter takes for a million threads and more, and many a launch has far fewer. So a launch that
 //! leaves the choice to us begins on the interpreter. When that has been at a kernel for a while, in one launch or several, the kernel
 //! is compiled on a thread of its own; CTAs that begin when that is done run compiled code, and those that have run for long by then go over to it
-//! where they are, if they can ([`JitKernel::take_over`](hostwarp_jit::JitKernel::take_over)).
+//! where they are, if they can ([`JitKernel::take_over`]).
+//!
+//! Compiled code comes in two [efforts](crate::Effort): first what the compiler makes quickly, and if that has run for a while what it makes with care.
 
-use crate::module::Compiled;
+use crate::Effort;
+use crate::code::{Codes, Compiled, Soon};
 use crate::schedule::{Interp, Jit, RunCtas};
-use hostwarp_interp::{Cta, Launch, Outcome};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use hostwarp_interp::{Cta, Launch, Outcome, Program, Runner};
+use hostwarp_jit::JitKernel;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-
-/// Makes compiled code, or says why there is none.
-pub(crate) type Make = dyn Fn() -> Result<Compiled, String> + Send + Sync;
-
-/// Compiled code, or why there is none, once somebody has made it.
-pub(crate) struct Soon {
-    make: Box<Make>,
-    made: OnceLock<Result<Compiled, String>>,
-    /// Held by who makes it.
-    making: Mutex<()>,
-    /// The process whose thread that is. The child of a fork has none of the others' threads, and would wait for ever.
-    maker: AtomicU32,
-    /// The process that has begun a thread to make it.
-    begun: AtomicU32,
-    /// Nanoseconds that launches have spent on the interpreter in its place.
-    waited: AtomicU64,
-}
-
-impl std::fmt::Debug for Soon {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Soon").field("made", &self.made).finish_non_exhaustive()
-    }
-}
-
-impl Soon {
-    pub(crate) fn new(make: Box<Make>) -> Arc<Soon> {
-        Arc::new(Soon {
-            make,
-            made: OnceLock::new(),
-            making: Mutex::new(()),
-            maker: AtomicU32::new(0),
-            begun: AtomicU32::new(0),
-            waited: AtomicU64::new(0),
-        })
-    }
-
-    /// What there is.
-    pub(crate) fn now(&self) -> Option<&Result<Compiled, String>> {
-        self.made.get()
-    }
-
-    /// What there is, or else what is made now.
-    pub(crate) fn get(&self) -> &Result<Compiled, String> {
-        let process = std::process::id();
-        let others = ![0, process].contains(&self.maker.load(Ordering::Relaxed));
-        let _one_at_a_time = (!others).then(|| self.making.lock().unwrap_or_else(|e| e.into_inner()));
-        if let Some(made) = self.made.get() {
-            return made;
-        }
-        self.maker.store(process, Ordering::Relaxed);
-        let made = (self.make)();
-        self.made.get_or_init(|| made)
-    }
-
-    /// Has it made on a thread of its own, unless that has been done.
-    pub(crate) fn begin(self: &Arc<Soon>) {
-        let process = std::process::id();
-        if self.begun.swap(process, Ordering::Relaxed) == process {
-            return;
-        }
-        let soon = self.clone();
-        let work = move || {
-            let made = catch_unwind(AssertUnwindSafe(|| soon.get().is_ok()));
-            if made.is_err() {
-                // Somebody may wait for it.
-                let _ = soon.made.set(Err("there was a panic while it was compiled".into()));
-            }
-        };
-        // Where there can be no more threads the interpreter goes on.
-        if let Err(e) = std::thread::Builder::new().name("hostwarp compiles".into()).spawn(work) {
-            let _ = self.made.set(Err(format!("no thread to compile on: {e}")));
-        }
-    }
-}
 
 /// How long the interpreter may be at a kernel before it is compiled: about an eighth of the time it takes to load LLVM and to compile.
 fn patience(launch: &Launch<'_>) -> Duration {
     Duration::from_millis(4) + Duration::from_micros(14 * launch.program.func().inst_count() as u64)
 }
 
+/// Whether a launch has so much to do, as far as can be seen before it begins, that good code for it is worth waiting for. Where nothing is done over
+/// and over that is memory's time, mostly, and nothing to wait for.
+pub(crate) fn is_much(program: &Program, threads: u64) -> bool {
+    const MUCH: u64 = 1 << 22;
+    let insts = program.func().inst_count() as u64;
+    !program.plan().back_edges.is_empty() && threads.saturating_mul(insts) > MUCH
+}
+
+/// The way of a launch from what it runs on to faster code.
+pub(crate) struct Climb<'a> {
+    codes: &'a Codes,
+    /// What it runs on: quickly made code, or else the interpreter.
+    on_quick: bool,
+    began: Instant,
+    /// The number of the CTA it began with.
+    from: u64,
+    /// Spent in this way by launches before.
+    before: Duration,
+    /// How long that may be before faster code is made.
+    patience: Duration,
+    /// How much there must be left to do for somebody to wait for it.
+    worth: Duration,
+    /// There is.
+    much_left: AtomicBool,
+}
+
+impl<'a> Climb<'a> {
+    fn from_interp(codes: &'a Codes, launch: &Launch<'_>) -> Climb<'a> {
+        let patience = patience(launch);
+        Climb::new(codes, false, 0, patience, 8 * patience)
+    }
+
+    /// From quickly made code, at a CTA.
+    pub(crate) fn from_quick(codes: &'a Codes, quick: &Compiled, from: u64) -> Climb<'a> {
+        // It takes about four times as long to make what is better.
+        let patience = 4 * quick.took;
+        Climb::new(codes, true, from, patience, patience)
+    }
+
+    fn new(codes: &'a Codes, on_quick: bool, from: u64, patience: Duration, worth: Duration) -> Climb<'a> {
+        let much_left = AtomicBool::new(false);
+        let mut climb = Climb {
+            codes,
+            on_quick,
+            began: Instant::now(),
+            from,
+            before: Duration::ZERO,
+            patience,
+            worth,
+            much_left,
+        };
+        climb.before = climb.target().waited();
+        climb
+    }
+
+    /// What keeps account of the time.
+    fn target(&self) -> &'a Soon {
+        self.codes.of(if self.on_quick { Effort::Best } else { Effort::Quick })
+    }
+
+    fn now(&self) -> Option<&'a Result<Compiled, String>> {
+        if self.on_quick { self.codes.of(Effort::Best).now() } else { self.codes.now() }
+    }
+
+    /// The faster code, if there is any; if it is time that there were some, has it made. The next CTA is this one, of so many.
+    pub(crate) fn look(&self, launch: &Launch<'_>, (next, all): (u64, u64)) -> Option<&'a Compiled> {
+        loop {
+            if let Some(made) = self.now() {
+                return made.as_ref().ok();
+            }
+            let spent = self.began.elapsed();
+            // Looked at again and again: the first CTAs may say little about the others.
+            let begun = next.saturating_sub(self.from).max(1);
+            let left = spent.as_secs_f64() / begun as f64 * (all - next) as f64;
+            if left > self.worth.as_secs_f64() && spent > self.patience / 16 {
+                self.much_left.store(true, Ordering::Relaxed);
+            }
+            let much = self.much_left.load(Ordering::Relaxed);
+            if !(much && self.on_quick) && self.before + spent < self.patience {
+                return None;
+            }
+            if self.on_quick {
+                self.codes.of(Effort::Best).begin();
+            } else {
+                self.codes.begin(much);
+            }
+            // What would be done meanwhile is little for faster code, and the compiler is sooner done if it has the CPU for itself. From quickly made
+            // code the way is long enough only for what is done over and over.
+            // Not for ever: in a process that was forked while LLVM held a lock it never comes back.
+            let far = !self.on_quick || !launch.program.plan().back_edges.is_empty();
+            let worth_waiting = much && far && spent < 8 * self.worth;
+            if !worth_waiting || launch.limits.spend(0).is_err() {
+                return None;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    /// Ends the launch, all or part of which went the slower way.
+    pub(crate) fn finish(&self) {
+        self.target().waits(self.began.elapsed());
+    }
+}
+
 /// Both engines on a launch.
 pub(crate) struct Tiered<'a> {
-    soon: &'a Arc<Soon>,
-    began: Instant,
-    /// Spent on the interpreter by launches before.
-    before: Duration,
-    patience: Duration,
-    /// The interpreter would be at it for longer than compiling takes.
-    much_left: AtomicBool,
+    climb: Climb<'a>,
+    /// Compiled code, since there is some.
+    jit: OnceLock<Jit<'a>>,
     /// CTAs begun on the interpreter.
     interpreted: AtomicU64,
     /// Compiled code had a part in some CTA.
@@ -108,48 +137,32 @@ pub(crate) struct Tiered<'a> {
 }
 
 impl<'a> Tiered<'a> {
-    pub(crate) fn new(soon: &'a Arc<Soon>, launch: &Launch<'_>) -> Tiered<'a> {
+    pub(crate) fn new(codes: &'a Codes, launch: &Launch<'_>) -> Tiered<'a> {
         Tiered {
-            soon,
-            began: Instant::now(),
-            before: Duration::from_nanos(soon.waited.load(Ordering::Relaxed)),
-            patience: patience(launch),
-            much_left: AtomicBool::new(false),
+            climb: Climb::from_interp(codes, launch),
+            jit: OnceLock::new(),
             interpreted: AtomicU64::new(0),
             ran: AtomicBool::new(false),
         }
     }
 
-    /// Compiled code, if there is any; if it is time that there were some, has it made. So many CTAs have begun of so many.
-    fn jit(&self, launch: &Launch<'_>, (begun, all): (u64, u64)) -> Option<Jit<'_>> {
-        let spent = self.began.elapsed();
-        if self.soon.now().is_none() && self.before + spent >= self.patience {
-            self.soon.begin();
-            // Looked at again and again: the first CTAs may say little about the others.
-            let left = spent.as_secs_f64() / begun.max(1) as f64 * (all - begun) as f64;
-            if left > 8.0 * self.patience.as_secs_f64() {
-                self.much_left.store(true, Ordering::Relaxed);
-            }
+    /// Compiled code, if there is any; if it is time that there were some, has it made.
+    fn jit(&self, launch: &Launch<'_>, next: (u64, u64)) -> Option<&Jit<'a>> {
+        if let Some(jit) = self.jit.get() {
+            return Some(jit);
         }
-        // What the interpreter would do meanwhile is little for compiled code, and the compiler is sooner done if it has the CPU for itself.
-        // Not for ever: in a process that was forked while LLVM held a lock it never comes back.
-        let worth_waiting = || self.began.elapsed() < 64 * self.patience && launch.limits.spend(0).is_ok();
-        while self.much_left.load(Ordering::Relaxed) && self.soon.now().is_none() && worth_waiting() {
-            std::thread::sleep(Duration::from_micros(100));
-        }
-        let compiled = self.soon.now()?.as_ref().ok()?;
-        Some(Jit { compiled, may_make_full: true })
+        let compiled = self.climb.look(launch, next)?;
+        Some(self.jit.get_or_init(|| Jit::new(self.climb.codes, compiled, true).climbing(next.0)))
     }
 
     /// Ends the launch: answers the code that ran, if any did, and how many CTAs had begun without.
-    pub(crate) fn finish(self) -> (Option<Compiled>, u64) {
-        let spent = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    pub(crate) fn finish(self) -> (Option<Jit<'a>>, u64) {
         let interpreted = self.interpreted.into_inner();
         if interpreted > 0 {
-            self.soon.waited.fetch_add(spent, Ordering::Relaxed);
+            self.climb.finish();
         }
         let ran = self.ran.into_inner();
-        (self.soon.now().filter(|_| ran).and_then(|made| made.clone().ok()), interpreted)
+        (self.jit.into_inner().filter(|_| ran), interpreted)
     }
 }
 
@@ -180,27 +193,39 @@ impl RunCtas for Tiered<'_> {
     }
 
     fn go_on(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
-        match self.jit(launch, (1, 1)) {
+        // What is left to do cannot be told.
+        match self.jit(launch, (launch.ctas(), launch.ctas())) {
             Some(jit) => {
-                let kernel = jit.kernel();
-                if kernel.take_over(launch, cta) {
+                let outcome = jit.go_on(launch, cta, budget);
+                if cta.runner != Runner::Interp {
                     self.ran.store(true, Ordering::Relaxed);
                 }
-                kernel.run(launch, cta, budget)
+                outcome
             }
             None => Interp.go_on(launch, cta, budget),
         }
     }
 }
 
-/// Both engines on each CTA, a few instructions each in turn: for tests of how they take over from each other.
-pub(crate) struct InTurns<'a> {
-    pub(crate) jit: Jit<'a>,
+/// Engines in turns on each CTA, a few instructions each: for tests of how they take over from each other.
+pub(crate) struct InTurns {
+    /// Whose turn it is between those of the interpreter.
+    kernels: Vec<Arc<JitKernel>>,
     /// Instructions of a turn, counted once per warp or group.
-    pub(crate) turn: u64,
+    turn: u64,
 }
 
-impl RunCtas for InTurns<'_> {
+impl InTurns {
+    /// With the code of this effort, or else of any.
+    pub(crate) fn new(codes: &Codes, effort: Option<Effort>, turn: u64) -> InTurns {
+        let efforts =
+            [Effort::Quick, Effort::Best].into_iter().filter(|e| effort.is_none_or(|only| only == *e));
+        let kernels = efforts.filter_map(|e| Some(codes.of(e).get().as_ref().ok()?.kernel.clone())).collect();
+        InTurns { kernels, turn }
+    }
+}
+
+impl RunCtas for InTurns {
     fn room(&self, launch: &Launch<'_>) -> Cta {
         Cta::new(launch)
     }
@@ -219,11 +244,11 @@ impl RunCtas for InTurns<'_> {
     fn go_on(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
         // Turns get longer, so that what spins comes to an end.
         let turn = self.turn.max(budget >> 6);
-        let kernel = self.jit.kernel();
-        if cta.interpreted && kernel.take_over(launch, cta) {
-            kernel.run(launch, cta, turn)
-        } else {
-            Interp.go_on(launch, cta, turn)
+        let last = self.kernels.iter().position(|k| k.runner() == cta.runner);
+        let mut next = self.kernels[last.map_or(0, |n| n + 1)..].iter();
+        match next.find(|k| k.take_over(launch, cta)) {
+            Some(kernel) => kernel.run(launch, cta, turn),
+            None => Interp.go_on(launch, cta, turn),
         }
     }
 }

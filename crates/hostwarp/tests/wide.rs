@@ -3,7 +3,13 @@
 
 use std::fmt::Write;
 
-use hostwarp::{Device, Emit, Engine};
+use hostwarp::{Device, Effort, Emit, Engine};
+
+/// As `quick.rs` has it, or with care.
+const EFFORT: Effort = match env!("CARGO_CRATE_NAME").as_bytes() {
+    b"quick" => Effort::Quick,
+    _ => Effort::Best,
+};
 
 const HEAD: &str = ".version 8.3\n.target sm_90\n.address_size 64\n";
 
@@ -15,7 +21,7 @@ fn run(
     shared: u32,
     buffers: &[Vec<u32>],
 ) -> Vec<u32> {
-    let device = Device::builder().memory(1 << 26).threads(1).build().unwrap();
+    let device = Device::builder().memory(1 << 26).threads(1).effort(EFFORT).build().unwrap();
     let module = device.load("wide.ptx", format!("{HEAD}{body}")).unwrap_or_else(|e| panic!("{e}"));
     let buffers: Vec<_> = buffers.iter().map(|words| device.buffer_from(words).unwrap()).collect();
     let kernel = module.kernel("kernel").unwrap();

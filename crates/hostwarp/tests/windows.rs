@@ -1,7 +1,13 @@
 //! Compiled code remembers which part of an allocation it looked up last. Accesses that leave it, for another place, another allocation or
 //! none, must be noticed all the same.
 
-use hostwarp::{Buffer, Device, Engine};
+use hostwarp::{Buffer, Device, Effort, Engine};
+
+/// As `quick.rs` has it, or with care.
+const EFFORT: Effort = match env!("CARGO_CRATE_NAME").as_bytes() {
+    b"quick" => Effort::Quick,
+    _ => Effort::Best,
+};
 
 /// CTA c of n copies 256 words of `a` if c is even and of `b` if it is odd, the last words first, into its own place; `skip` moves all reads.
 const PTX: &str = "\
@@ -42,7 +48,7 @@ const WORDS: u32 = CTAS * 256;
 
 /// On a device of its own, so that addresses in messages are the same.
 fn run(skip: u64, engine: Engine) -> Result<Vec<u32>, String> {
-    let device = Device::new().unwrap();
+    let device = Device::builder().effort(EFFORT).build().unwrap();
     let module = device.load("backwards.ptx", PTX).map_err(|e| e.to_string())?;
     let words = |from: u32| (from..from + WORDS).collect::<Vec<u32>>();
     let buffer = |words: &[u32]| -> Buffer<u32> { device.buffer_from(words).unwrap() };

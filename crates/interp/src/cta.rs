@@ -115,6 +115,17 @@ impl FrameBuffer {
     }
 }
 
+/// Who has run a CTA so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Runner {
+    /// It is about to begin.
+    Nobody,
+    /// The interpreter.
+    Interp,
+    /// Compiled code with this number.
+    Code(u64),
+}
+
 /// One CTA, or in the interpreter several neighbours along x that run as one: reused from CTA to CTA of a launch with [`Cta::reset`].
 #[derive(Debug)]
 pub struct Cta {
@@ -134,8 +145,8 @@ pub struct Cta {
     pub frame: FrameBuffer,
     /// The block each lane is at, or goes on at when it no longer waits.
     pub pc: Vec<u32>,
-    /// The interpreter has taken over; a compiled kernel must not go on with this CTA, for it relies on lanes of a group staying together.
-    pub interpreted: bool,
+    /// Who has run it. Others must look whether they can go on with it: compiled code relies on what lanes of its groups have in common.
+    pub runner: Runner,
     /// What the interpreter keeps besides.
     pub(crate) scratch: crate::exec::Scratch,
     warps: Vec<Warp>,
@@ -183,7 +194,7 @@ impl Cta {
             more_memory: (1..room).map(|_| memory()).collect(),
             frame,
             pc: vec![0; lanes],
-            interpreted: false,
+            runner: Runner::Nobody,
             scratch: crate::exec::Scratch::default(),
             warps: vec![Warp::default(); warps * room as usize],
             sync_mask: vec![0; lanes],
@@ -213,7 +224,7 @@ impl Cta {
         // More than one only where they are whole warps.
         let threads = launch.threads() * count;
         (self.index, self.count) = (index, count);
-        self.interpreted = false;
+        self.runner = Runner::Nobody;
         self.scratch.cta_ready = false;
         self.scratch.fresh = false;
         self.clear_memory(launch);

@@ -5,7 +5,7 @@
 //! that keeps going round a loop while others could go on lets them go on after [`SPINS`] turns, so every lane that can
 //! go on does so in the end.
 
-use crate::cta::{Cta, FrameBuffer, Outcome, for_each_lane};
+use crate::cta::{Cta, FrameBuffer, Outcome, Runner, for_each_lane};
 use crate::fault::KernelFaultKind;
 use crate::kernels::{CHUNK, Operand};
 use crate::launch::Launch;
@@ -113,7 +113,7 @@ pub(crate) struct Machine<'a, 'l> {
 
 /// Runs a CTA until it is done, faults, or has run about `budget` instructions (counted once per warp).
 pub fn run(launch: &Launch, cta: &mut Cta, budget: u64) -> Outcome {
-    cta.interpreted = true;
+    cta.runner = Runner::Interp;
     let mut machine = Machine::new(launch, cta);
     machine.compute_ahead();
     let outcome = machine.run(budget);

@@ -21,7 +21,7 @@ mod shape;
 mod tests;
 
 pub use access::{add_f32, add_f64};
-pub use cta::{BARRIERS, Cta, FrameBuffer, LaneState, Outcome, WARP, Warp};
+pub use cta::{BARRIERS, Cta, FrameBuffer, LaneState, Outcome, Runner, WARP, Warp};
 pub use exec::{run, settle};
 pub use fault::{KernelFault, KernelFaultKind, Waiting, WaitingAt};
 pub use float_state::with_default_float_state;

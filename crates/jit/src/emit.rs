@@ -46,7 +46,7 @@ use std::fmt::Write;
 use std::mem::offset_of;
 
 use hostwarp_ir::{Block, Elem, Function, Inst, IntBin, IntUn, Op, Term, Type, Value};
-use hostwarp_plan::{Plan, Shape as Spread};
+use hostwarp_plan::{Assume, Plan, Shape as Spread};
 
 use crate::abi::Ctx;
 use crate::lanes;
@@ -72,15 +72,17 @@ pub struct Unsupported(pub String);
 /// The most bytes of stack that compiled code may take, half of what a thread has: whoever runs code that takes more ends the process.
 pub(crate) const MOST_STACK: u64 = 1 << 20;
 
-/// Writes the LLVM IR of `func` for groups of `plan.assume.group` lanes.
+/// Writes the LLVM IR of `func` for groups of as many lanes as `assume` says: as many as the plan does, or
+/// [fewer](Assume::in_groups_of).
 pub(crate) fn emit(
     func: &Function,
     plan: &Plan,
+    assume: Assume,
     target: &Target,
     paths: Paths,
 ) -> Result<Emitted, Unsupported> {
     check(func, plan)?;
-    let mut emitter = Emitter::new(func, plan, Cpu::new(target), paths);
+    let mut emitter = Emitter::new(func, plan, assume, Cpu::new(target), paths);
     emitter.kernel()?;
     Ok(emitter.finish())
 }
@@ -142,6 +144,7 @@ struct Known {
 struct Emitter<'a> {
     func: &'a Function,
     plan: &'a Plan,
+    assume: Assume,
     cpu: Cpu,
     paths: Paths,
     /// Lanes in a group.
@@ -192,8 +195,7 @@ struct Emitter<'a> {
 
 impl<'a> Emitter<'a> {
     /// For a kernel that has been [checked](check).
-    fn new(func: &'a Function, plan: &'a Plan, cpu: Cpu, paths: Paths) -> Emitter<'a> {
-        let w = plan.assume.group;
+    fn new(func: &'a Function, plan: &'a Plan, assume: Assume, cpu: Cpu, paths: Paths) -> Emitter<'a> {
         let len = func.types.len();
         let mut remade = vec![None; len];
         let mut has_warp_sync = false;
@@ -229,10 +231,11 @@ impl<'a> Emitter<'a> {
         let mut emitter = Emitter {
             func,
             plan,
+            assume,
             cpu,
             paths,
-            w,
-            rows: plan.assume.rows,
+            w: assume.group,
+            rows: assume.rows,
             t: Text::new(cpu.avx512),
             entry: String::new(),
             group_entry: String::new(),
@@ -285,7 +288,7 @@ impl<'a> Emitter<'a> {
     /// The whole module.
     fn finish(self) -> Emitted {
         let mut text = String::new();
-        let lane0 = match self.plan.assume.cta {
+        let lane0 = match self.assume.cta {
             // LLVM has no other way to give a number a name.
             Some(_) => "or i32 0, 0",
             None => "load i32, ptr %lane0.slot, align 8",

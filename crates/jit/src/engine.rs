@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::atomic::{self, AtomicU32};
+use std::sync::atomic::{self, AtomicU32, AtomicU64};
 use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
-use hostwarp_interp::{Cta, KernelFault, KernelFaultKind, Launch, Outcome, Program, WARP};
+use hostwarp_interp::{Cta, KernelFault, KernelFaultKind, Launch, Outcome, Program, Runner, WARP};
 use hostwarp_ir::{BarrierKind, Block, Term, TrapKind};
 use hostwarp_plan::{Assume, Shape};
 
@@ -52,6 +52,7 @@ impl From<Unsupported> for JitError {
 /// [`Tier`] together are the key under which a compiled object can be kept.
 pub struct KernelText {
     program: Arc<Program>,
+    assume: Assume,
     target: Target,
     paths: Paths,
     text: String,
@@ -73,9 +74,21 @@ impl KernelText {
 
     /// Writes the kernel for groups of `program.plan().assume.group` lanes.
     pub fn new(program: &Arc<Program>, target: &Target, paths: Paths) -> Result<KernelText, JitError> {
-        let emitted = emit::emit(program.func(), program.plan(), target, paths)?;
+        KernelText::in_groups_of(program.plan().assume.group, program, target, paths)
+    }
+
+    /// Writes the kernel for groups of so many lanes, if the plan's are wider: LLVM has less to do then, and others can go on with a CTA in the groups of the plan.
+    pub fn in_groups_of(
+        lanes: u32,
+        program: &Arc<Program>,
+        target: &Target,
+        paths: Paths,
+    ) -> Result<KernelText, JitError> {
+        let assume = program.plan().assume.in_groups_of(lanes);
+        let emitted = emit::emit(program.func(), program.plan(), assume, target, paths)?;
         Ok(KernelText {
             program: program.clone(),
+            assume,
             target: target.clone(),
             paths,
             text: emitted.text,
@@ -115,14 +128,17 @@ impl KernelText {
         };
         // SAFETY: every text we write defines it with this signature, and an object is one of such a text.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(find("kernel")?) };
-        let KernelText { program, text, sites, stops, paths, .. } = self;
+        let KernelText { program, assume, text, sites, stops, paths, .. } = self;
         let plain = |term: &Term| match term {
             Term::Barrier { kind, .. } => *kind == BarrierKind::Sync,
             _ => true,
         };
         let in_one_go = program.func().blocks.iter().all(|b| plain(&b.term));
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
         Ok(JitKernel {
+            number: NUMBERS.fetch_add(1, atomic::Ordering::Relaxed),
             program,
+            assume,
             text,
             sites,
             stops,
@@ -145,7 +161,11 @@ struct Tids {
 
 /// A compiled kernel, ready to run on any thread.
 pub struct JitKernel {
+    /// No other has it.
+    number: u64,
     program: Arc<Program>,
+    /// What holds of its groups.
+    assume: Assume,
     text: String,
     sites: Vec<(Block, usize)>,
     stops: Vec<bool>,
@@ -196,6 +216,21 @@ impl JitKernel {
     /// What it can do by itself.
     pub fn paths(&self) -> Paths {
         self.paths
+    }
+
+    /// Lanes in one of its groups.
+    pub fn width(&self) -> u32 {
+        self.assume.group
+    }
+
+    /// What holds of its groups.
+    pub(crate) fn assume(&self) -> &Assume {
+        &self.assume
+    }
+
+    /// Who has run a CTA that this has run.
+    pub fn runner(&self) -> Runner {
+        Runner::Code(self.number)
     }
 
     /// CTAs that it has left to the interpreter so far.
@@ -271,12 +306,16 @@ impl JitKernel {
     }
 
     /// Whether compiled code can go on with a CTA.
-    pub(crate) fn suits(&self, launch: &Launch<'_>, cta: &Cta) -> bool {
+    fn suits(&self, launch: &Launch<'_>, cta: &Cta) -> bool {
+        (cta.runner == Runner::Nobody || cta.runner == self.runner()) && self.has_room(launch, cta)
+    }
+
+    /// Whether a CTA is one of this program, with room for all that compiled code writes.
+    pub(crate) fn has_room(&self, launch: &Launch<'_>, cta: &Cta) -> bool {
         let lanes = launch.lanes() as usize;
         let plan = self.program.plan();
         let frame = plan.frame.bytes as usize * lanes;
-        !cta.interpreted
-            && self.fits(launch)
+        self.fits(launch)
             && cta.lanes() == lanes
             && lanes.is_multiple_of(plan.assume.group as usize)
             && cta.frame.len() >= frame
@@ -305,6 +344,7 @@ impl JitKernel {
         with: impl FnOnce(&mut Run<'_>) -> T,
     ) -> T {
         let tids = self.tids(launch);
+        cta.runner = self.runner();
         let engine =
             Engine { kernel: self, launch, cta, parked: Cell::new(Lanes::NONE), fault: Cell::new(None) };
         let mut ctx = context(launch, engine.cta, &tids);
@@ -312,7 +352,7 @@ impl JitKernel {
         let mut run = Run {
             engine: &engine,
             ctx: &mut ctx,
-            width: self.program.plan().assume.group,
+            width: self.assume.group,
             left: i64::try_from(budget).unwrap_or(i64::MAX).max(1),
             apart: vec![],
             masks: vec![],
@@ -321,8 +361,7 @@ impl JitKernel {
     }
 
     fn interpret(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
-        if !cta.interpreted {
-            cta.interpreted = true;
+        if cta.runner != Runner::Interp {
             self.handed_over.fetch_add(1, atomic::Ordering::Relaxed);
         }
         hostwarp_interp::run(launch, cta, budget)
@@ -503,6 +542,7 @@ impl Run<'_> {
     /// Fills in the frame for a group that left it in [brief](abi::BRIEF).
     fn fill_in(&self, lane0: u32, to: Block) {
         let (func, plan) = (self.engine.launch.program.func(), self.engine.launch.program.plan());
+        let assume = self.engine.kernel.assume;
         for v in &plan.live_in[to.index()] {
             let stride = match plan.shape[v.index()] {
                 Shape::Uniform => 0,
@@ -510,8 +550,8 @@ impl Run<'_> {
                 Shape::Varying => continue,
             };
             if let Some(slot) = plan.frame.slot[v.index()] {
-                for lanes in even_lanes(&plan.assume, lane0, plan.shape[v.index()]) {
-                    self.cta().spread_out(slot, func.ty(*v).bytes(), lanes, plan.assume.row(), stride);
+                for lanes in even_lanes(&assume, lane0, plan.shape[v.index()]) {
+                    self.cta().spread_out(slot, func.ty(*v).bytes(), lanes, assume.row(), stride);
                 }
             }
         }
@@ -520,11 +560,12 @@ impl Run<'_> {
     /// Whether all that the plan says of what a whole group needs at a block is so: what may wrap may have done so.
     fn is_spread_out(&self, lane0: u32, at: Block) -> bool {
         let (func, plan) = (self.engine.launch.program.func(), self.engine.launch.program.plan());
+        let assume = self.engine.kernel.assume;
         plan.live_in[at.index()].iter().all(|v| match (plan.shape[v.index()], plan.frame.slot[v.index()]) {
             (Shape::Affine { stride, may_wrap: true, .. }, Some(slot)) => {
                 let bytes = func.ty(*v).bytes();
-                let row = plan.assume.row();
-                let all = even_lanes(&plan.assume, lane0, plan.shape[v.index()]);
+                let row = assume.row();
+                let all = even_lanes(&assume, lane0, plan.shape[v.index()]);
                 all.into_iter()
                     .all(|lanes| self.cta().is_spread_out(slot, bytes, lanes, row, stride, |_| true))
             }
@@ -745,11 +786,10 @@ unsafe extern "sysv64" fn memory_even(
     let (bits, row) = {
         // SAFETY: called by compiled code only.
         let (engine, _) = unsafe { engine(ctx) };
-        let program = engine.launch.program;
-        let func = program.func();
+        let func = engine.launch.program.func();
         let inst = engine.kernel.sites.get(site as usize).and_then(|(b, i)| func.block(*b).insts.get(*i));
         let Some(inst) = inst else { return 1 };
-        (func.ty(inst.args[0]).elem.mask(), program.plan().assume.row() as usize)
+        (func.ty(inst.args[0]).elem.mask(), engine.kernel.assume.row() as usize)
     };
     // SAFETY: compiled code has put so many there.
     let first = unsafe { std::slice::from_raw_parts(first, rows as usize) };

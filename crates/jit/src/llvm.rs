@@ -79,6 +79,12 @@ pub enum Codegen {
 }
 
 impl Tier {
+    /// Nothing: a third of what [`Tier::light`] takes, and less. Code keeps nothing in registers from block to block. What lives longer is better left
+    /// in memory then: as values that blocks hand on it would be copied from one place to another at every turn.
+    pub fn quick() -> Tier {
+        Tier { passes: String::new(), codegen: Codegen::None }
+    }
+
     /// A few cheap passes: milliseconds for most kernels, and within a tenth of the best code.
     pub fn light() -> Tier {
         Tier { passes: "sroa,early-cse,instcombine,simplifycfg".into(), codegen: Codegen::Less }

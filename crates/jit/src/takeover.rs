@@ -1,7 +1,7 @@
-//! Going on with a CTA that the interpreter has run so far.
+//! Going on with a CTA that the interpreter has run so far, or other code.
 //!
 //! Compiled code relies on what the plan says of values: the same in all lanes of a group, or evenly spaced. That holds as long as the
-//! lanes of a group go through loops together, which those in the interpreter need not have done. So it is looked at, value by value,
+//! lanes of a group go through loops together, which those in the interpreter, or in narrower groups, need not have done. So it is looked at, value by value,
 //! for what lanes need where they are now; all else follows from that, from there on.
 
 use hostwarp_interp::{Cta, Launch, WARP, settle};
@@ -12,25 +12,26 @@ use crate::engine::{JitKernel, even_lanes};
 use crate::{Paths, lanes::Lanes};
 
 impl JitKernel {
-    /// Whether compiled code can go on with a CTA: it has done so up to now, or takes over from the interpreter.
+    /// Whether compiled code can go on with a CTA: it has done so up to now, or takes over from others.
     pub fn take_over(&self, launch: &Launch<'_>, cta: &mut Cta) -> bool {
-        if !cta.interpreted {
+        if cta.runner == self.runner() {
             return true;
         }
-        cta.interpreted = false;
-        let groups = if self.suits(launch, cta) { self.groups_at_stops(cta) } else { None };
+        let groups = if self.has_room(launch, cta) { self.groups_at_stops(cta) } else { None };
         let taken = groups.is_some_and(|groups| {
             settle(launch, cta);
             groups.into_iter().all(|(lane0, live, at)| self.is_as_planned(cta, lane0, live, at))
         });
-        cta.interpreted = !taken;
+        if taken {
+            cta.runner = self.runner();
+        }
         taken
     }
 
     /// The groups that are not done, each by its first lane, with its lanes that live and where they are. None if there is one whose lanes
     /// are not all in one place, doing the same, or in a place that compiled code does not start from.
     fn groups_at_stops(&self, cta: &Cta) -> Option<Vec<(u32, Lanes, Block)>> {
-        let width = self.program().plan().assume.group;
+        let width = self.width();
         let mut groups = vec![];
         for lane0 in (0..cta.lanes() as u32).step_by(width as usize) {
             let (mut live, mut ready) = (Lanes::NONE, Lanes::NONE);
@@ -68,8 +69,8 @@ impl JitKernel {
                 Shape::Affine { may_wrap: true, .. } | Shape::Varying => return true,
             };
             let Some(slot) = plan.frame.slot[v.index()] else { return true };
-            let (bytes, row) = (func.ty(*v).bytes(), plan.assume.row());
-            even_lanes(&plan.assume, lane0, shape).into_iter().all(|lanes| {
+            let (bytes, row) = (func.ty(*v).bytes(), self.assume().row());
+            even_lanes(self.assume(), lane0, shape).into_iter().all(|lanes| {
                 cta.is_spread_out(slot, bytes, lanes, row, stride, |lane| live.contains(lane - lane0))
             })
         })

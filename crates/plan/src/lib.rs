@@ -76,6 +76,14 @@ impl Assume {
         Assume { contiguous_x, one_dimensional, group, cta, ..Assume::default() }
     }
 
+    /// What holds of narrower groups that a group consists of, if this holds of the group. Rows that do not fit are cut, too.
+    pub fn in_groups_of(self, group: u32) -> Assume {
+        if group >= self.group {
+            return self;
+        }
+        Assume { group, rows: group / self.row().min(group), cta: None, ..self }
+    }
+
     /// Lanes in a row.
     pub fn row(&self) -> u32 {
         self.group / self.rows.max(1)

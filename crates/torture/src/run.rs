@@ -5,7 +5,7 @@ use crate::program::{Kernel, layout};
 use crate::random::Random;
 use hostwarp::jit::Paths;
 use hostwarp::jit::target::X86Level;
-use hostwarp::{Arg, Device, Engine, Error, ErrorKind};
+use hostwarp::{Arg, Device, Effort, Engine, Error, ErrorKind};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -107,6 +107,8 @@ pub struct Variant {
     pub width: Option<u32>,
     /// Threads that run CTAs.
     pub threads: usize,
+    /// How much the compiler does; in turns without one, what it makes with any.
+    pub effort: Option<Effort>,
     /// Only compiled code for lanes that stay together, whatever they do.
     pub together: bool,
     /// Compiled code and the interpreter in turns of about so many instructions.
@@ -117,14 +119,15 @@ impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let engine = format!("{:?}", self.engine).to_lowercase();
         let width = self.width.map_or("width auto".into(), |w| format!("width {w}"));
+        let effort = self.effort.map(|e| format!(", {e:?}").to_lowercase()).unwrap_or_default();
         let together = if self.together { ", together" } else { "" };
         let turn = self.turn.map(|n| format!(", in turns of {n}")).unwrap_or_default();
-        write!(f, "{engine}, {width}, {} threads{together}{turn}", self.threads)
+        write!(f, "{engine}, {width}, {} threads{effort}{together}{turn}", self.threads)
     }
 }
 
 const REFERENCE: Variant =
-    Variant { engine: Engine::Interp, width: None, threads: 1, together: false, turn: None };
+    Variant { engine: Engine::Interp, width: None, threads: 1, effort: None, together: false, turn: None };
 
 /// What went wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -272,6 +275,9 @@ impl Bench {
             if let Some(width) = variant.width {
                 launch = launch.width(width);
             }
+            if let Some(effort) = variant.effort {
+                launch = launch.effort(effort);
+            }
             if variant.together {
                 launch = launch.paths(Paths::Together);
             }
@@ -294,6 +300,7 @@ impl Bench {
             // Compiled already.
             if variant.width.is_some()
                 && variant.width == chosen
+                && variant.effort == Some(Effort::Best)
                 && !variant.together
                 && variant.turn.is_none()
             {
@@ -322,8 +329,10 @@ impl Bench {
     /// The runs to compare with the reference: the jit as it likes, and as the seed says.
     fn variants(&self, case: &Case) -> Vec<Variant> {
         let mut r = Random::new(case.seed ^ 0x7a51);
-        let jit =
-            |width, threads| Variant { engine: Engine::Jit, width, threads, together: false, turn: None };
+        let jit = |width, threads| {
+            let (engine, effort) = (Engine::Jit, Some(Effort::Best));
+            Variant { engine, width, threads, effort, together: false, turn: None }
+        };
         // Wide vectors take long to compile.
         let weights = if case.seed & WIDE == 0 { [3, 3, 2, 1, 1, 1] } else { [0, 0, 0, 1, 1, 2] };
         let width = Some(WIDTHS[r.weighted(&weights)]);
@@ -346,8 +355,15 @@ impl Bench {
         }
         // What is compiled already, changing places with the interpreter.
         let turn = *r.pick(&[1, 20, 100, 500, 2000]);
-        let turns: Vec<Variant> =
+        let mut turns: Vec<Variant> =
             all.iter().filter(|v| v.threads == 1).map(|v| Variant { turn: Some(turn), ..*v }).collect();
+        if r.percent(50) {
+            // And what is compiled quickly, by itself and in turns with all the others.
+            let wide = *r.pick(&all);
+            all.push(Variant { effort: Some(Effort::Quick), ..wide });
+            let turn = *r.pick(&[1, 50, 300]);
+            turns.push(Variant { effort: None, turn: Some(turn), ..wide });
+        }
         all.extend(turns);
         if r.percent(20) {
             all.push(Variant { threads: 4, ..REFERENCE });

@@ -35,7 +35,7 @@ fn a_kernel_whose_lanes_keep_coming_apart_is_compiled_again() {
     const CTAS: u32 = 200;
     const THREADS: u32 = 64;
     const N: u32 = 40;
-    let device = Device::builder().memory(1 << 26).threads(1).build().expect("a device");
+    let device = Device::builder().memory(1 << 26).threads(1).effort(Effort::Best).build().expect("a device");
     if let Err(why) = device.llvm() {
         let required = std::env::var_os("HOSTWARP_REQUIRE_LLVM").is_some_and(|v| v != "0");
         assert!(!required, "{why}");
@@ -56,21 +56,21 @@ fn a_kernel_whose_lanes_keep_coming_apart_is_compiled_again() {
         assert!(buffer.to_vec().expect("a copy") == expected, "wrong with {paths:?}");
         let made = kernel.cache().lock();
         assert_eq!(made.jit.len(), 1);
-        let compiled = made.jit.values().next().and_then(|soon| soon.now()).expect("what was run");
-        let compiled = compiled.as_ref().expect("it compiles").clone();
+        let codes = made.jit.values().next().expect("what was run").clone();
+        let compiled = codes.of(Effort::Best).get().clone().expect("it compiles");
         assert_eq!(compiled.kernel.paths(), Paths::Together);
-        compiled
+        (codes, compiled)
     };
 
     // Who asks for one edition gets that.
-    let compiled = launch(Some(Paths::Together));
-    assert_eq!((compiled.full.now().is_none(), compiled.kernel.handed_over()), (true, CTAS));
+    let (codes, compiled) = launch(Some(Paths::Together));
+    assert_eq!((codes.full.now().is_none(), compiled.kernel.handed_over()), (true, CTAS));
 
     // Who does not gets the second, as soon as it is there.
     launch(None);
     let began = Instant::now();
     let full = loop {
-        match compiled.full.now() {
+        match codes.full.now() {
             Some(full) => break &full.as_ref().expect("it compiles").kernel,
             None => assert!(began.elapsed() < Duration::from_secs(60), "nobody compiles a second edition"),
         }

@@ -25,12 +25,17 @@ fn all(opcodes: &[&str]) -> Vec<Form> {
 
 /// On all cores: LLVM takes most of the time, and one kernel of it at a time.
 fn check(forms: &[Form], engine: Engine) {
+    check_with(forms, || Check::new(&[engine]));
+}
+
+fn check_with(forms: &[Form], new: impl Fn() -> Check + Sync) {
+    let new = &new;
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     let share = forms.len().div_ceil(threads).next_multiple_of(FORMS);
     std::thread::scope(|scope| {
         for (n, forms) in forms.chunks(share).enumerate() {
             scope.spawn(move || {
-                let mut check = Check::new(&[engine]);
+                let mut check = new();
                 let mut words = Words::new(1 + n as u64);
                 for forms in forms.chunks(FORMS) {
                     check.batch(&Batch { forms, columns: words.columns(LANES) });
@@ -51,12 +56,14 @@ fn scalar_forms_on_the_interpreter() {
 #[test]
 fn some_scalar_forms_on_the_jit() {
     check(&sampled(all(SCALAR), 32), Engine::Jit);
+    check_with(&sampled(all(SCALAR), 64), Check::quick);
 }
 
 #[test]
 #[ignore = "minutes"]
 fn scalar_forms_on_the_jit() {
     check(&all(SCALAR), Engine::Jit);
+    check_with(&all(SCALAR), Check::quick);
 }
 
 #[test]
@@ -67,6 +74,7 @@ fn simd_forms_on_the_interpreter() {
 #[test]
 fn some_simd_forms_on_the_jit() {
     check(&sampled(all(SIMD), 8), Engine::Jit);
+    check_with(&sampled(all(SIMD), 16), Check::quick);
 }
 
 #[test]
@@ -85,6 +93,7 @@ fn some_simd_forms_on_older_cpus() {
 #[ignore = "minutes"]
 fn simd_forms_on_the_jit() {
     check(&all(SIMD), Engine::Jit);
+    check_with(&all(SIMD), Check::quick);
 }
 
 /// Every pair of bytes in one element of one lane, for all types, `.sat` and `.add`.

@@ -3,7 +3,7 @@
 use crate::formula::{self, Formula, Names, Number};
 use hostwarp::isa::Ty;
 use hostwarp::jit::target::X86Level;
-use hostwarp::{Arg, Buffer, Device, Engine, Error, Kernel, Module};
+use hostwarp::{Arg, Buffer, Device, Effort, Engine, Error, Kernel, Module};
 use std::time::Duration;
 
 /// A file of `tests/kernels`.
@@ -358,7 +358,8 @@ pub fn variables(module: &Module) -> Result<Vec<(String, Vec<u8>)>, Error> {
 }
 
 /// A device for a case: small, so that many of them are cheap.
-pub fn device(cpu: Option<X86Level>) -> Result<Device, Error> {
+pub fn device(cpu: Option<X86Level>, effort: Option<Effort>) -> Result<Device, Error> {
     let device = Device::builder().memory(1 << 26).threads(2);
-    cpu.map_or(device.clone(), |level| device.cpu(level)).build()
+    let device = cpu.map_or(device.clone(), |level| device.cpu(level));
+    effort.map_or(device.clone(), |effort| device.effort(effort)).build()
 }

@@ -6,13 +6,13 @@ mod formula;
 
 use case::{Case, device, variables};
 use hostwarp::jit::target::{Target, X86Level};
-use hostwarp::{Engine, Error};
+use hostwarp::{Effort, Engine, Error};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 
 fn main() {
     let arguments = Arguments::from_args();
-    let llvm = device(None).map_err(|e| e.to_string()).and_then(|d| d.llvm().map(|_| ()));
+    let llvm = device(None, None).map_err(|e| e.to_string()).and_then(|d| d.llvm().map(|_| ()));
     let required = std::env::var_os("HOSTWARP_REQUIRE_LLVM").is_some_and(|v| v != "0");
     if let Err(why) = &llvm
         && !required
@@ -55,17 +55,20 @@ fn files() -> Vec<PathBuf> {
 }
 
 fn run(case: &Case, file: &str, text: &str, engine: Engine) -> Result<(), String> {
-    run_at(case, file, text, engine, None)?;
+    run_at(case, file, text, engine, None, Some(Effort::Best))?;
     if engine != Engine::Jit {
         return Ok(());
     }
+    // With quickly made code, and in turns with all there is.
+    run_at(case, file, text, engine, None, None).map_err(|why| format!("quickly, {why}"))?;
     // As an older CPU runs it: each is one kernel's turn in so many.
     let turn = file.bytes().map(usize::from).sum::<usize>() % X86Level::ALL.len();
     let level = X86Level::ALL[turn];
     if Target::host_up_to(level).is_none() {
         return Ok(());
     }
-    run_at(case, file, text, engine, Some(level)).map_err(|why| format!("{level}, {why}"))
+    let effort = if turn.is_multiple_of(2) { Effort::Best } else { Effort::Quick };
+    run_at(case, file, text, engine, Some(level), Some(effort)).map_err(|why| format!("{level}, {why}"))
 }
 
 fn run_at(
@@ -74,13 +77,14 @@ fn run_at(
     text: &str,
     engine: Engine,
     level: Option<X86Level>,
+    effort: Option<Effort>,
 ) -> Result<(), String> {
-    let device = device(level).map_err(|e| e.to_string())?;
+    let device = device(level, effort).map_err(|e| e.to_string())?;
     let module = device.load(file, text).map_err(|e| e.to_string())?;
     let fresh = variables(&module).map_err(|e| e.to_string())?;
     let widths: Vec<Option<u32>> = match engine {
         Engine::Interp => vec![None],
-        _ if level.is_some() => vec![None],
+        _ if level.is_some() || effort.is_none() => vec![None],
         _ => std::iter::once(None).chain(case.widths.iter().copied().map(Some)).collect(),
     };
     for launch in &case.launches {

@@ -127,7 +127,7 @@ impl Emitter<'_> {
         let place = self.in_units(offset, align);
         let there = self.t.inst(format_args!("icmp ult i64 {place}, {places}"));
         let declared = u64::from(self.func.info.shared_bytes);
-        if space != Space::Shared || self.plan.assume.cta.is_none() || declared < len {
+        if space != Space::Shared || self.assume.cta.is_none() || declared < len {
             return there;
         }
         // Of what is declared LLVM can tell where the offset is known, as it often is in a group that is all of the CTA.

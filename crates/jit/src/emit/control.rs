@@ -155,7 +155,7 @@ impl Emitter<'_> {
 
     /// Whether a barrier needs nothing done when all lanes of a group come to it, since they are all threads of the CTA.
     pub(super) fn is_free_barrier(&self, term: &Term) -> bool {
-        self.plan.assume.cta.is_some() && self.is_plain_barrier(term)
+        self.assume.cta.is_some() && self.is_plain_barrier(term)
     }
 
     /// The blocks at whose start compiled code can go on: where lanes may stop, but for those after barriers that they never wait at.

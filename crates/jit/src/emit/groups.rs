@@ -22,7 +22,7 @@ impl Emitter<'_> {
         let threads = self.field("threads", "i32", offset_of!(Ctx, threads));
         let one = self.once("one", |_| format!("icmp eq i32 {many}, 0"));
         let said = self.once("whole.said", |_| "icmp ne i32 %whole.first, 0".into());
-        if self.plan.assume.cta.is_some() {
+        if self.assume.cta.is_some() {
             return self.once("whole", |_| format!("select i1 {one}, i1 {said}, i1 true"));
         }
         let w = self.w;
@@ -59,7 +59,7 @@ impl Emitter<'_> {
             + &out("round.from", offset_of!(Ctx, round_from))
             + &out("from", offset_of!(Ctx, from));
         // A group that is all of the CTA has no others to go on with.
-        let others = if self.plan.assume.cta.is_some() {
+        let others = if self.assume.cta.is_some() {
             "  store i32 %ge.from, ptr %round.from, align 8\n  br label %round.end\n".to_owned()
         } else {
             format!(

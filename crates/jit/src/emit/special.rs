@@ -16,12 +16,12 @@ impl Emitter<'_> {
             Axis::Z => 2,
         };
         let name = |a: Axis| ["x", "y", "z"][axis(a)];
-        let (label, ty, offset) = match (special, self.plan.assume.cta) {
+        let (label, ty, offset) = match (special, self.assume.cta) {
             // The first lane of a group that is all of the CTA.
             (Special::Tid(_), Some(_)) => return "0".into(),
             (Special::Ntid(a), Some(cta)) => return cta[axis(a)].to_string(),
-            (Special::Tid(Axis::X), None) if self.plan.assume.one_dimensional => return "%lane0".into(),
-            (Special::Tid(_), None) if self.plan.assume.one_dimensional => return "0".into(),
+            (Special::Tid(Axis::X), None) if self.assume.one_dimensional => return "%lane0".into(),
+            (Special::Tid(_), None) if self.assume.one_dimensional => return "0".into(),
             (Special::Tid(a), None) => {
                 let at = self.tid_pointer(axis(a));
                 return self.per_group(&format!("tid.{}.first", name(a)), |_| {
@@ -67,7 +67,7 @@ impl Emitter<'_> {
         match special {
             Special::Tid(a) => {
                 let axis = if a == Axis::Y { 1 } else { 2 };
-                if let Some([_, height, _]) = self.plan.assume.cta {
+                if let Some([_, height, _]) = self.assume.cta {
                     let of_row = |n: u32| if axis == 1 { n % height } else { n / height };
                     return (0..rows).map(|n| of_row(n).to_string()).collect();
                 }

@@ -1,0 +1,280 @@
+//! Compiled kernels: what there can be of each, and how it is made when it is wanted.
+
+use crate::cache;
+use crate::{Device, Effort};
+use hostwarp_interp::Program;
+use hostwarp_jit::llvm::{Object, Tier};
+use hostwarp_jit::target::Target;
+use hostwarp_jit::{JitKernel, KernelText, Paths};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// A kernel of the jit.
+#[derive(Clone, Debug)]
+pub(crate) struct Compiled {
+    pub(crate) kernel: Arc<JitKernel>,
+    pub(crate) effort: Effort,
+    /// How long it took to make.
+    pub(crate) took: Duration,
+    /// Whether another process compiled it.
+    pub(crate) cached: bool,
+}
+
+/// The code there can be of a planned kernel.
+#[derive(Debug)]
+pub(crate) struct Codes {
+    work: Arc<Work>,
+    /// What was made quickly.
+    quick: Arc<Soon>,
+    /// What was made with care.
+    best: Arc<Soon>,
+    /// What a launch begins with: the best from the device's cache if it is there, else what is made quickly, if that can be.
+    first: Arc<Soon>,
+    /// The edition for whatever lanes do, for when the one it is has turned out not to be enough.
+    pub(crate) full: Arc<Soon>,
+}
+
+impl Codes {
+    pub(crate) fn new(device: &Device, program: &Arc<Program>, paths: Paths) -> Arc<Codes> {
+        let work = |paths| {
+            let (device, program) = (device.clone(), program.clone());
+            Arc::new(Work { device, program, paths, best: OnceLock::new() })
+        };
+        let made = |work: &Arc<Work>, effort| {
+            let work = work.clone();
+            Soon::new(Box::new(move || work.compile(effort)))
+        };
+        let full = made(&work(Paths::All), Effort::Best);
+        let work = work(paths);
+        let (quick, best) = (made(&work, Effort::Quick), made(&work, Effort::Best));
+        let first = {
+            let (work, quick, best) = (work.clone(), quick.clone(), best.clone());
+            Soon::new(Box::new(move || match work.kept(Effort::Best) {
+                Some(kept) => Ok(kept),
+                // What is too much for one may not be for the other.
+                None => quick.get().clone().or_else(|_| best.get().clone()),
+            }))
+        };
+        Arc::new(Codes { work, quick, best, first, full })
+    }
+
+    /// What is made with this effort.
+    pub(crate) fn of(&self, effort: Effort) -> &Arc<Soon> {
+        match effort {
+            Effort::Quick => &self.quick,
+            Effort::Best => &self.best,
+        }
+    }
+
+    /// The best there is by now, or why there is none.
+    pub(crate) fn now(&self) -> Option<&Result<Compiled, String>> {
+        self.best.now().filter(|best| best.is_ok()).or_else(|| self.first.now())
+    }
+
+    /// Whether the best there is by now was made with care.
+    pub(crate) fn is_best(&self) -> bool {
+        matches!(self.now(), Some(Ok(Compiled { effort: Effort::Best, .. })))
+    }
+
+    /// Has code made on other threads; `much` if there is so much to do that good code is worth waiting for.
+    pub(crate) fn begin(&self, much: bool) {
+        if much {
+            self.best.begin();
+        }
+        if !much || self.work.takes_long() || self.best.now().is_some_and(Result::is_err) {
+            self.first.begin();
+        }
+    }
+
+    /// Code to begin with, made now if need be; `much` as above.
+    pub(crate) fn get(&self, much: bool) -> &Result<Compiled, String> {
+        if let Some(now) = self.now() {
+            return now;
+        }
+        if much {
+            if !self.work.takes_long() {
+                let best = self.best.get();
+                return if best.is_ok() { best } else { self.first.get() };
+            }
+            self.best.begin();
+        }
+        self.first.get()
+    }
+}
+
+/// A kernel to compile.
+struct Work {
+    device: Device,
+    program: Arc<Program>,
+    paths: Paths,
+    /// The text that is compiled with care, once it has been written, until it is compiled; and how many lines it has.
+    best: OnceLock<(Mutex<Option<KernelText>>, usize)>,
+}
+
+impl std::fmt::Debug for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Work").field("kernel", &self.program.func().name).finish_non_exhaustive()
+    }
+}
+
+/// Lanes at once in code that is made quickly: four registers of words. Wider takes longer to make, and narrower to run.
+fn quick_lanes(target: &Target) -> u32 {
+    (target.vector_bits / 8).max(32)
+}
+
+/// A text of more lines takes LLVM longer than some forty milliseconds: too long for nothing to be done meanwhile.
+const MANY_LINES: usize = 1200;
+
+impl Work {
+    fn tier(effort: Effort) -> Tier {
+        match effort {
+            Effort::Quick => Tier::quick(),
+            Effort::Best => Tier::light(),
+        }
+    }
+
+    fn write(&self, effort: Effort) -> Result<KernelText, String> {
+        let written = self.best.get().filter(|_| effort == Effort::Best);
+        let written = written.and_then(|(text, _)| text.lock().unwrap_or_else(|e| e.into_inner()).take());
+        if let Some(text) = written {
+            return Ok(text);
+        }
+        let target = self.device.target()?;
+        match effort {
+            Effort::Quick => {
+                KernelText::in_groups_of(quick_lanes(&target), &self.program, &target, self.paths)
+            }
+            Effort::Best => KernelText::new(&self.program, &target, self.paths),
+        }
+        .map_err(|e| e.to_string())
+    }
+
+    /// Whether it takes long to compile with care.
+    fn takes_long(&self) -> bool {
+        let write = || {
+            let text = self.write(Effort::Best).ok();
+            let lines = text.as_ref().map_or(0, |text| text.text().lines().count());
+            (Mutex::new(text), lines)
+        };
+        self.best.get_or_init(write).1 > MANY_LINES
+    }
+
+    /// From the device's cache.
+    fn kept(&self, effort: Effort) -> Option<Compiled> {
+        let (began, cache) = (Instant::now(), self.device.cache()?);
+        let text = self.write(effort).ok()?;
+        let object = cache.get(&cache::key(&text, &Self::tier(effort)))?;
+        let kernel = text.load(Object(object)).ok()?;
+        Some(Self::done(kernel, effort, began, true))
+    }
+
+    /// From the device's cache if it is there, and only otherwise from LLVM.
+    fn compile(&self, effort: Effort) -> Result<Compiled, String> {
+        let tier = Self::tier(effort);
+        let began = Instant::now();
+        if let Some(kept) = self.kept(effort) {
+            return Ok(kept);
+        }
+        // Without it there is nothing to write the text for.
+        let llvm = self.device.llvm()?;
+        let text = self.write(effort)?;
+        let cache = self.device.cache().map(|cache| (cache, cache::key(&text, &tier)));
+        let kernel = text.compile(llvm, &tier).map_err(|e| e.to_string())?;
+        if let Some((cache, key)) = cache {
+            // A cache that cannot be written to costs time, nothing else.
+            let _ = cache.put(&key, &kernel.object().0);
+        }
+        Ok(Self::done(kernel, effort, began, false))
+    }
+
+    fn done(kernel: JitKernel, effort: Effort, began: Instant, cached: bool) -> Compiled {
+        Compiled { kernel: Arc::new(kernel), effort, took: began.elapsed(), cached }
+    }
+}
+
+/// Makes compiled code, or says why there is none.
+pub(crate) type Make = dyn Fn() -> Result<Compiled, String> + Send + Sync;
+
+/// Compiled code, or why there is none, once somebody has made it.
+pub(crate) struct Soon {
+    make: Box<Make>,
+    made: OnceLock<Result<Compiled, String>>,
+    /// Held by who makes it.
+    making: Mutex<()>,
+    /// The process whose thread that is. The child of a fork has none of the others' threads, and would wait for ever.
+    maker: AtomicU32,
+    /// The process that has begun a thread to make it.
+    begun: AtomicU32,
+    /// Nanoseconds that launches have spent in slower ways in its place.
+    waited: AtomicU64,
+}
+
+impl std::fmt::Debug for Soon {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Soon").field("made", &self.made).finish_non_exhaustive()
+    }
+}
+
+impl Soon {
+    pub(crate) fn new(make: Box<Make>) -> Arc<Soon> {
+        Arc::new(Soon {
+            make,
+            made: OnceLock::new(),
+            making: Mutex::new(()),
+            maker: AtomicU32::new(0),
+            begun: AtomicU32::new(0),
+            waited: AtomicU64::new(0),
+        })
+    }
+
+    /// What there is.
+    pub(crate) fn now(&self) -> Option<&Result<Compiled, String>> {
+        self.made.get()
+    }
+
+    /// What there is, or else what is made now.
+    pub(crate) fn get(&self) -> &Result<Compiled, String> {
+        let process = std::process::id();
+        let others = ![0, process].contains(&self.maker.load(Ordering::Relaxed));
+        let _one_at_a_time = (!others).then(|| self.making.lock().unwrap_or_else(|e| e.into_inner()));
+        if let Some(made) = self.made.get() {
+            return made;
+        }
+        self.maker.store(process, Ordering::Relaxed);
+        let made = (self.make)();
+        self.made.get_or_init(|| made)
+    }
+
+    /// Has it made on a thread of its own, unless that has been done.
+    pub(crate) fn begin(self: &Arc<Soon>) {
+        let process = std::process::id();
+        if self.begun.swap(process, Ordering::Relaxed) == process {
+            return;
+        }
+        let soon = self.clone();
+        let work = move || {
+            let made = catch_unwind(AssertUnwindSafe(|| soon.get().is_ok()));
+            if made.is_err() {
+                // Somebody may wait for it.
+                let _ = soon.made.set(Err("there was a panic while it was compiled".into()));
+            }
+        };
+        // Where there can be no more threads the interpreter goes on.
+        if let Err(e) = std::thread::Builder::new().name("hostwarp compiles".into()).spawn(work) {
+            let _ = self.made.set(Err(format!("no thread to compile on: {e}")));
+        }
+    }
+
+    /// How long launches have gone a slower way.
+    pub(crate) fn waited(&self) -> Duration {
+        Duration::from_nanos(self.waited.load(Ordering::Relaxed))
+    }
+
+    /// A launch has gone a slower way for so long.
+    pub(crate) fn waits(&self, time: Duration) {
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.waited.fetch_add(time, Ordering::Relaxed);
+    }
+}
