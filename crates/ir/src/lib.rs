@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod fold;
 mod func;
 mod halves;
 mod op;

@@ -1,4 +1,4 @@
-//! Simplification that every consumer profits from: unreachable blocks, trivial parameters, dead code, bit casts of floats
+//! Simplification that every consumer profits from: unreachable blocks, trivial parameters, dead code, arithmetic on constants, bit casts of floats
 //! that cancel out, straight chains of blocks. Nothing here changes a bit of any result.
 
 use crate::*;
@@ -11,6 +11,7 @@ pub fn optimize(func: &mut Function) {
     float_params(func);
     cancel_bit_casts(func);
     halves::widen(func);
+    fold::fold(func);
     common_subexpressions(func);
     remove_dead(func);
     remove_trivial_params(func);
@@ -88,7 +89,7 @@ impl Subst {
         self.0[v.index()] = with;
     }
 
-    fn find(&mut self, mut v: Value) -> Value {
+    pub(crate) fn find(&mut self, mut v: Value) -> Value {
         while self.0[v.index()] != v {
             let next = self.0[v.index()];
             self.0[v.index()] = self.0[next.index()];

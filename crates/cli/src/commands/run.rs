@@ -8,7 +8,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hostwarp::compile::{Param, Severity};
 use hostwarp::isa::Ty;
 use hostwarp::jit::target::X86Level;
-use hostwarp::{Arg, Buffer, Device, Emit, Engine, Kernel, LaunchBuilder, Module, Options, Profile, Report};
+use hostwarp::{
+    Arg, Buffer, Device, Effort, Emit, Engine, Kernel, LaunchBuilder, Module, Options, Profile, Report,
+};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -56,6 +58,9 @@ pub struct Run {
     /// Lanes in one vector of the jit; fewer where a CTA is no multiple of them.
     #[arg(long, value_name = "LANES", value_parser = widths())]
     width: Option<u32>,
+    /// How much the jit's compiler does [default: little at first, more when it pays].
+    #[arg(long)]
+    effort: Option<EffortArg>,
     /// Make code for an x86 CPU of this step, whatever this one has beyond it.
     #[arg(long, value_name = "STEP")]
     cpu: Option<CpuArg>,
@@ -118,6 +123,23 @@ pub(super) enum EngineArg {
     Interp,
     /// Compiled by LLVM before it begins
     Jit,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum EffortArg {
+    /// Code that is there in a few milliseconds
+    Quick,
+    /// Fast code
+    Best,
+}
+
+impl From<EffortArg> for Effort {
+    fn from(effort: EffortArg) -> Effort {
+        match effort {
+            EffortArg::Quick => Effort::Quick,
+            EffortArg::Best => Effort::Best,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -231,6 +253,9 @@ impl Run {
         if let Some(width) = self.width {
             launch = launch.width(width);
         }
+        if let Some(effort) = self.effort {
+            launch = launch.effort(effort.into());
+        }
         if let Some(fuel) = self.fuel {
             launch = launch.fuel(fuel);
         }
@@ -296,6 +321,7 @@ impl Run {
                 "ctas": report.ctas,
                 "engine": engine,
                 "width": report.width,
+                "effort": report.effort.map(|e| format!("{e:?}").to_lowercase()),
                 "interpreted_ctas": report.interpreted,
                 "cached": report.cached,
                 "note": report.note,
@@ -315,8 +341,9 @@ impl Run {
             Engine::Jit if report.interpreted > 0 => format!(" after {} on interp", report.interpreted),
             _ => String::new(),
         };
+        let quickly = if report.effort == Some(Effort::Quick) { " compiled quickly" } else { "" };
         output::note(&format!(
-            "{}: {} CTA{} of {threads} thread{}, {engine}{width}{begun}: {} ({} to get ready{})",
+            "{}: {} CTA{} of {threads} thread{}, {engine}{quickly}{width}{begun}: {} ({} to get ready{})",
             kernel.name(),
             report.ctas,
             s(report.ctas),

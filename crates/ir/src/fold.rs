@@ -1,0 +1,191 @@
+//! Integer arithmetic on constants, and what leaves a value as it is: instructions are built from a few general ones, and with immediate operands much of
+//! that comes to nothing. Floats are left alone: what they round to is the engines' business.
+
+use crate::opt::Subst;
+use crate::*;
+
+/// Folds what can be told from constants, in one pass.
+pub(crate) fn fold(func: &mut Function) {
+    let mut constant: Vec<Option<u64>> = vec![None; func.types.len()];
+    for i in func.blocks.iter().flat_map(|b| &b.insts) {
+        if let (Some(r), Op::Const(c)) = (i.result, i.op) {
+            constant[r.index()] = Some(c);
+        }
+    }
+    let mut subst = Subst::new(func);
+    let types = &func.types;
+    for i in func.blocks.iter_mut().flat_map(|b| &mut b.insts) {
+        let Some(r) = i.result.filter(|_| i.guard.is_none() && !i.args.is_empty()) else { continue };
+        let args: smallvec::SmallVec<[Value; 4]> = i.args.iter().map(|a| subst.find(*a)).collect();
+        let known: smallvec::SmallVec<[Option<u64>; 4]> = args.iter().map(|a| constant[a.index()]).collect();
+        let ty = types[args[0].index()];
+        match simplify(i.op, ty, types[r.index()], &args, &known) {
+            Some(Simple::Constant(c)) => {
+                (i.op, constant[r.index()]) = (Op::Const(c), Some(c));
+                i.args.clear();
+            }
+            Some(Simple::Same(v)) => subst.set(r, v),
+            None => {}
+        }
+    }
+    subst.apply(func);
+}
+
+/// What an instruction comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Simple {
+    Constant(u64),
+    Same(Value),
+}
+
+/// Of arguments of type `ty` (the first at least); constants among them are known, in every element alike.
+fn simplify(op: Op, ty: Type, result: Type, args: &[Value], known: &[Option<u64>]) -> Option<Simple> {
+    use IntBin::*;
+    use Simple::{Constant, Same};
+    let mask = ty.elem.mask();
+    match (op, known) {
+        (Op::Int(op), [Some(a), Some(b)]) => binary(op, ty.elem.bits(), *a, *b).map(Constant),
+        (Op::Int(And), [Some(0), _] | [_, Some(0)]) => Some(Constant(0)),
+        (Op::Int(And), [Some(c), _]) if *c == mask => Some(Same(args[1])),
+        (Op::Int(And), [_, Some(c)]) if *c == mask => Some(Same(args[0])),
+        (Op::Int(Add | Or | Xor), [Some(0), _]) => Some(Same(args[1])),
+        (Op::Int(Add | Sub | Or | Xor | Shl | ShrU | ShrS), [_, Some(0)]) => Some(Same(args[0])),
+        (Op::Int(Mul), [Some(1), _]) => Some(Same(args[1])),
+        (Op::Int(Mul), [_, Some(1)]) => Some(Same(args[0])),
+        (Op::Int(Mul), [Some(0), _] | [_, Some(0)]) => Some(Constant(0)),
+        (Op::Int(And | Or), _) if args[0] == args[1] => Some(Same(args[0])),
+        (Op::IntUn(IntUn::Not), [Some(a)]) => Some(Constant(!a & mask)),
+        (Op::IntUn(IntUn::Neg), [Some(a)]) => Some(Constant(a.wrapping_neg() & mask)),
+        (Op::Cmp(op), [Some(a), Some(b)]) => Some(Constant(compare(op, ty.elem.bits(), *a, *b).into())),
+        (Op::Select, [Some(c), ..]) => Some(Same(args[if *c != 0 { 1 } else { 2 }])),
+        (Op::Select, _) if args[1] == args[2] => Some(Same(args[1])),
+        (Op::Zext, [Some(a)]) => Some(Constant(*a)),
+        (Op::Sext, [Some(a)]) => Some(Constant(signed(*a, ty.elem.bits()) as u64 & result.elem.mask())),
+        (Op::Trunc, [Some(a)]) => Some(Constant(a & result.elem.mask())),
+        _ => None,
+    }
+}
+
+fn signed(x: u64, bits: u32) -> i64 {
+    let above = 64 - bits;
+    ((x << above) as i64) >> above
+}
+
+/// None for what is rare.
+fn binary(op: IntBin, bits: u32, a: u64, b: u64) -> Option<u64> {
+    use IntBin::*;
+    let (sa, sb) = (signed(a, bits), signed(b, bits));
+    // As amounts of shifts: more than there are bits is all of them.
+    let by = b.min(bits.into()) as u32;
+    let result = match op {
+        Add => a.wrapping_add(b),
+        Sub => a.wrapping_sub(b),
+        Mul => a.wrapping_mul(b),
+        And => a & b,
+        Or => a | b,
+        Xor => a ^ b,
+        Shl => a.checked_shl(by).unwrap_or(0),
+        ShrU => a.checked_shr(by).unwrap_or(0),
+        ShrS => (sa >> by.min(63)) as u64,
+        MinU => a.min(b),
+        MaxU => a.max(b),
+        MinS => sa.min(sb) as u64,
+        MaxS => sa.max(sb) as u64,
+        _ => return None,
+    };
+    Some(result & (u64::MAX >> (64 - bits)))
+}
+
+fn compare(op: IntCmp, bits: u32, a: u64, b: u64) -> bool {
+    match op {
+        IntCmp::Eq => a == b,
+        IntCmp::Ne => a != b,
+        IntCmp::LtU => a < b,
+        IntCmp::LeU => a <= b,
+        IntCmp::LtS => signed(a, bits) < signed(b, bits),
+        IntCmp::LeS => signed(a, bits) <= signed(b, bits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::eval_op;
+
+    const ELEMS: [Elem; 5] = [Elem::I1, Elem::I8, Elem::I16, Elem::I32, Elem::I64];
+
+    fn edges(elem: Elem) -> Vec<u64> {
+        let bits = elem.bits();
+        let top = 1u64 << (bits - 1);
+        let some = [0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 0x55, 0xaaaa_5555_1234_8765];
+        let mut all: Vec<u64> =
+            some.into_iter().chain([top, top - 1, !0, !1, top + 1]).map(|x| x & elem.mask()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    fn ops() -> Vec<(Op, usize)> {
+        let two =
+            IntBin::ALL.map(|op| (Op::Int(op), 2)).into_iter().chain(IntCmp::ALL.map(|op| (Op::Cmp(op), 2)));
+        let one = IntUn::ALL.map(Op::IntUn).into_iter().chain([Op::Zext, Op::Sext, Op::Trunc]);
+        two.chain(one.map(|op| (op, 1))).collect()
+    }
+
+    /// With every argument constant, and with each alone: what it comes to is what the reference makes of it.
+    #[test]
+    fn what_is_folded_is_what_the_reference_says() {
+        let (mut folded, mut same) = (0, 0);
+        for elem in ELEMS {
+            let ty = Type::scalar(elem);
+            for ((op, count), result) in
+                ops().into_iter().flat_map(|op| ELEMS.map(|to| (op, Type::scalar(to))))
+            {
+                let args: Vec<Value> = (0..count as u32).map(Value).collect();
+                for a in edges(elem) {
+                    for b in if count == 2 { edges(elem) } else { vec![0] } {
+                        let columns = [[a], [b]];
+                        let columns: Vec<&[u64]> = columns[..count].iter().map(|c| &c[..]).collect();
+                        let Some(want) = eval_op(op, &columns, &vec![ty; count], result, 1) else { continue };
+                        for which in 1..1 << count {
+                            let known: Vec<Option<u64>> =
+                                (0..count).map(|n| (which >> n & 1 == 1).then_some(columns[n][0])).collect();
+                            match simplify(op, ty, result, &args, &known) {
+                                Some(Simple::Constant(c)) => {
+                                    folded += 1;
+                                    assert_eq!(c, want[0], "{op:?} of {elem:?} {known:x?}");
+                                }
+                                Some(Simple::Same(v)) => {
+                                    same += 1;
+                                    assert_eq!(
+                                        columns[v.index()][0],
+                                        want[0],
+                                        "{op:?} of {elem:?} {known:x?}"
+                                    );
+                                }
+                                None => {}
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        assert!(folded > 10_000 && same > 1000, "{folded} {same}");
+    }
+
+    #[test]
+    fn a_value_chosen_or_joined_with_itself_is_that_value() {
+        let ty = Type::scalar(Elem::I32);
+        let (c, x, y) = (Value(0), Value(1), Value(2));
+        let simple = |op, args: &[Value], known: &[Option<u64>]| simplify(op, ty, ty, args, known);
+        for op in [IntBin::And, IntBin::Or] {
+            assert_eq!(simple(Op::Int(op), &[x, x], &[None; 2]), Some(Simple::Same(x)));
+            assert_eq!(simple(Op::Int(op), &[x, y], &[None; 2]), None);
+        }
+        assert_eq!(simple(Op::Int(IntBin::Xor), &[x, x], &[None; 2]), None);
+        assert_eq!(simple(Op::Select, &[c, x, x], &[None; 3]), Some(Simple::Same(x)));
+        assert_eq!(simple(Op::Select, &[c, x, y], &[Some(1), None, None]), Some(Simple::Same(x)));
+        assert_eq!(simple(Op::Select, &[c, x, y], &[Some(0), None, None]), Some(Simple::Same(y)));
+        assert_eq!(simple(Op::Select, &[c, x, y], &[None; 3]), None);
+    }
+}
