@@ -119,9 +119,10 @@ impl std::fmt::Debug for Work {
     }
 }
 
-/// Lanes at once in code that is made quickly: four registers of words. Wider takes longer to make, and narrower to run.
-fn quick_lanes(target: &Target) -> u32 {
-    (target.vector_bits / 8).max(32)
+/// Lanes at once in code that is made quickly: four registers of words. Wider takes longer to make, and narrower to run. Of short rows, each of which takes
+/// code of its own, a warp.
+fn quick_lanes(program: &Program, target: &Target) -> u32 {
+    if program.plan().assume.rows > 1 { 32 } else { (target.vector_bits / 8).max(32) }
 }
 
 /// A text of more lines takes LLVM longer than some forty milliseconds: too long for nothing to be done meanwhile.
@@ -144,7 +145,8 @@ impl Work {
         let target = self.device.target()?;
         match effort {
             Effort::Quick => {
-                KernelText::in_groups_of(quick_lanes(&target), &self.program, &target, self.paths)
+                let lanes = quick_lanes(&self.program, &target);
+                KernelText::in_groups_of(lanes, &self.program, &target, self.paths)
             }
             Effort::Best => KernelText::new(&self.program, &target, self.paths),
         }

@@ -10,6 +10,7 @@
 //!
 //! Most kernels never need the second. So there is a first edition of a kernel without it ([`Paths::Together`]): where lanes would
 //! come apart, where a check fails or a value is not as evenly spaced as the plan hopes, it hands the group over to the interpreter.
+//! And there is one with `m<b>` only for blocks that lanes can come to after they have parted ([`Paths::Parting`]); for others it does as the first.
 //! What follows is about the full edition.
 //!
 //! Code goes from `u` to `m` where lanes split, and back where all are together again. `u` also leaves to `m` when the check of a
@@ -63,6 +64,8 @@ pub(crate) struct Emitted {
     pub(crate) sites: Vec<(Block, usize)>,
     /// By block, whether the code can go on at its start.
     pub(crate) stops: Vec<bool>,
+    /// By block, whether part of the lanes can.
+    pub(crate) masked: Vec<bool>,
 }
 
 /// Why a kernel is left to the interpreter.
@@ -189,6 +192,8 @@ struct Emitter<'a> {
     has_warp_sync: bool,
     /// [Where](Emitter::find_stops) the code can go on.
     stops: Vec<bool>,
+    /// [Where](Paths::masked) there is code for part of the lanes. Elsewhere it is handed over what takes more than code for all.
+    masked: Vec<bool>,
     /// What groups that stop together [write down](Emitter::savers), for each of the ways there are.
     savers: Vec<Vec<Value>>,
 }
@@ -223,7 +228,7 @@ impl<'a> Emitter<'a> {
             }
         }
         let wraps = match paths {
-            Paths::All => {
+            Paths::Parting | Paths::All => {
                 plan.shape.iter().map(|s| matches!(s, Spread::Affine { may_wrap: true, .. })).collect()
             }
             Paths::Together => wraps_unseen(func, plan),
@@ -258,6 +263,7 @@ impl<'a> Emitter<'a> {
             helpers: BTreeMap::new(),
             has_warp_sync,
             stops: vec![],
+            masked: paths.masked(func, plan),
             savers: vec![],
         };
         emitter.stops = emitter.find_stops();
@@ -319,7 +325,7 @@ group:
             let _ = writeln!(text, "{declaration}");
         }
         text.push_str("!0 = !{!\"branch_weights\", i32 2000, i32 1}\n!1 = !{}\n");
-        Emitted { text, sites: self.sites, stops: self.stops }
+        Emitted { text, sites: self.sites, stops: self.stops, masked: self.masked }
     }
 
     fn spread(&self, v: Value) -> Spread {

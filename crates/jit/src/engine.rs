@@ -58,6 +58,7 @@ pub struct KernelText {
     text: String,
     sites: Vec<(Block, usize)>,
     stops: Vec<bool>,
+    masked: Vec<bool>,
 }
 
 impl fmt::Debug for KernelText {
@@ -94,6 +95,7 @@ impl KernelText {
             text: emitted.text,
             sites: emitted.sites,
             stops: emitted.stops,
+            masked: emitted.masked,
         })
     }
 
@@ -128,7 +130,7 @@ impl KernelText {
         };
         // SAFETY: every text we write defines it with this signature, and an object is one of such a text.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(find("kernel")?) };
-        let KernelText { program, assume, text, sites, stops, paths, .. } = self;
+        let KernelText { program, assume, text, sites, stops, masked, paths, .. } = self;
         let plain = |term: &Term| match term {
             Term::Barrier { kind, .. } => *kind == BarrierKind::Sync,
             _ => true,
@@ -142,6 +144,7 @@ impl KernelText {
             text,
             sites,
             stops,
+            masked,
             object,
             entry,
             paths,
@@ -169,6 +172,7 @@ pub struct JitKernel {
     text: String,
     sites: Vec<(Block, usize)>,
     stops: Vec<bool>,
+    masked: Vec<bool>,
     object: Object,
     entry: Entry,
     paths: Paths,
@@ -303,6 +307,11 @@ impl JitKernel {
     /// Whether there is code that begins at the start of a block.
     pub(crate) fn starts_at(&self, b: Block) -> bool {
         self.stops[b.index()]
+    }
+
+    /// Whether there is code for part of the lanes that begins at the start of a block.
+    pub(crate) fn is_masked(&self, b: Block) -> bool {
+        self.masked[b.index()]
     }
 
     /// Whether compiled code can go on with a CTA.
@@ -620,7 +629,12 @@ impl Run<'_> {
             }
             abi::APART
         };
-        if self.engine.kernel.paths == Paths::Together && (start == abi::APART || !whole) {
+        let masked = &self.engine.kernel.masked;
+        let has_code = match start {
+            abi::APART => self.masks.iter().zip(masked).all(|(lanes, masked)| lanes.is_empty() || *masked),
+            _ => whole || masked[block as usize],
+        };
+        if !has_code {
             return Step::Split;
         }
         let given = self.slice();
@@ -653,8 +667,8 @@ impl Run<'_> {
             self.engine.parked.set(active);
             self.arrive(lane0, active, Block(self.ctx.from));
         }
-        let stopped =
-            matches!(status, abi::BUDGET | abi::WAITS) && self.engine.kernel.paths == Paths::Together;
+        // All together, or else it would have said where each lane is.
+        let stopped = matches!(status, abi::BUDGET | abi::WAITS) && self.engine.parked.get().is_empty();
         if status == abi::HANDED || stopped {
             let at = Block(self.ctx.from);
             self.fill_in(lane0, at);

@@ -9,7 +9,7 @@ use hostwarp_ir::Block;
 use hostwarp_plan::Shape;
 
 use crate::engine::{JitKernel, even_lanes};
-use crate::{Paths, lanes::Lanes};
+use crate::lanes::Lanes;
 
 impl JitKernel {
     /// Whether compiled code can go on with a CTA: it has done so up to now, or takes over from others.
@@ -48,8 +48,7 @@ impl JitKernel {
             let pc = |lane: u32| cta.pc[(lane0 + lane) as usize];
             let at = pc(live.lowest());
             let alike = (ready.is_empty() || ready == live) && live.iter().all(|lane| pc(lane) == at);
-            // The first edition has no code for part of a group.
-            let whole = self.paths() == Paths::All || live == all;
+            let whole = live == all || self.is_masked(Block(at));
             if !alike || !whole || !self.starts_at(Block(at)) {
                 return None;
             }

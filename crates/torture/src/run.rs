@@ -109,8 +109,8 @@ pub struct Variant {
     pub threads: usize,
     /// How much the compiler does; in turns without one, what it makes with any.
     pub effort: Option<Effort>,
-    /// Only compiled code for lanes that stay together, whatever they do.
-    pub together: bool,
+    /// What compiled code can do by itself; chosen by the kernel if not given.
+    pub paths: Option<Paths>,
     /// Compiled code and the interpreter in turns of about so many instructions.
     pub turn: Option<u64>,
 }
@@ -120,14 +120,14 @@ impl fmt::Display for Variant {
         let engine = format!("{:?}", self.engine).to_lowercase();
         let width = self.width.map_or("width auto".into(), |w| format!("width {w}"));
         let effort = self.effort.map(|e| format!(", {e:?}").to_lowercase()).unwrap_or_default();
-        let together = if self.together { ", together" } else { "" };
+        let paths = self.paths.map(|p| format!(", {p:?}").to_lowercase()).unwrap_or_default();
         let turn = self.turn.map(|n| format!(", in turns of {n}")).unwrap_or_default();
-        write!(f, "{engine}, {width}, {} threads{effort}{together}{turn}", self.threads)
+        write!(f, "{engine}, {width}, {} threads{effort}{paths}{turn}", self.threads)
     }
 }
 
 const REFERENCE: Variant =
-    Variant { engine: Engine::Interp, width: None, threads: 1, effort: None, together: false, turn: None };
+    Variant { engine: Engine::Interp, width: None, threads: 1, effort: None, paths: None, turn: None };
 
 /// What went wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -278,8 +278,8 @@ impl Bench {
             if let Some(effort) = variant.effort {
                 launch = launch.effort(effort);
             }
-            if variant.together {
-                launch = launch.paths(Paths::Together);
+            if let Some(paths) = variant.paths {
+                launch = launch.paths(paths);
             }
             if let Some(turn) = variant.turn {
                 launch = launch.in_turns(turn);
@@ -301,7 +301,7 @@ impl Bench {
             if variant.width.is_some()
                 && variant.width == chosen
                 && variant.effort == Some(Effort::Best)
-                && !variant.together
+                && variant.paths.is_none()
                 && variant.turn.is_none()
             {
                 continue;
@@ -331,7 +331,7 @@ impl Bench {
         let mut r = Random::new(case.seed ^ 0x7a51);
         let jit = |width, threads| {
             let (engine, effort) = (Engine::Jit, Some(Effort::Best));
-            Variant { engine, width, threads, effort, together: false, turn: None }
+            Variant { engine, width, threads, effort, paths: None, turn: None }
         };
         // Wide vectors take long to compile.
         let weights = if case.seed & WIDE == 0 { [3, 3, 2, 1, 1, 1] } else { [0, 0, 0, 1, 1, 2] };
@@ -351,7 +351,9 @@ impl Bench {
         // Compiled already.
         all.push(Variant { threads, ..all[0] });
         if r.percent(if self.one_width { 20 } else { 60 }) {
-            all.push(Variant { together: true, ..all[0] });
+            // What is chosen is one of these, or one that can do more than the first and less than the second.
+            let paths = if r.percent(60) { Paths::Together } else { Paths::All };
+            all.push(Variant { paths: Some(paths), ..all[0] });
         }
         // What is compiled already, changing places with the interpreter.
         let turn = *r.pick(&[1, 20, 100, 500, 2000]);

@@ -30,8 +30,8 @@ impl Emitter<'_> {
     pub(super) fn kernel(&mut self) -> Result<(), Unsupported> {
         self.allocas();
         let (w, lanes) = (self.w, self.lanes());
-        let together = self.paths == Paths::Together;
-        for b in self.plan.order.iter().filter(|_| !together) {
+        let together = !self.masked.contains(&true);
+        for b in self.plan.order.iter().filter(|b| self.masked[b.index()]) {
             let _ = writeln!(self.entry, "  %mask{} = alloca {lanes}, align 8", b.0);
         }
         // Room for what is handed to callbacks: the widest value has eight elements of eight bytes.
@@ -129,10 +129,21 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The version of all blocks for part of the lanes, and how groups get into and out of it.
+    /// The blocks that have a version for part of the lanes, in order.
+    pub(super) fn masked_order(&self) -> Vec<Block> {
+        self.plan.order.iter().copied().filter(|b| self.masked[b.index()]).collect()
+    }
+
+    /// Where lanes that have come apart go on after the block at this place in the order.
+    fn next_masked(&self, at: u32) -> String {
+        let next = self.plan.order[at as usize + 1..].iter().find(|b| self.masked[b.index()]);
+        next.map_or("end".into(), |b| format!("m{}", b.0))
+    }
+
+    /// The version of blocks for part of the lanes, and how groups get into and out of it.
     fn masked_blocks(&mut self) -> Result<(), Unsupported> {
         self.resume_apart();
-        for b in self.plan.order.clone() {
+        for b in self.masked_order() {
             self.block(b, Version::Masked)?;
             self.after(b);
         }
@@ -161,7 +172,7 @@ impl Emitter<'_> {
     /// The blocks at whose start compiled code can go on: where lanes may stop, but for those after barriers that they never wait at.
     pub(super) fn find_stops(&self) -> Vec<bool> {
         let mut stops = self.plan.suspends.clone();
-        if self.paths == Paths::All {
+        if self.paths != Paths::Together {
             return stops;
         }
         let free = |b: &Block| match &self.func.block(*b).term {
@@ -261,7 +272,7 @@ impl Emitter<'_> {
         match version {
             Version::Whole => {
                 self.end_whole(b, &data.term);
-                if self.paths == Paths::Together {
+                if !self.masked[b.index()] {
                     self.begin(b, None);
                     self.t.label(&format!("c{}", b.0));
                     self.hand_over(b);
@@ -282,7 +293,7 @@ impl Emitter<'_> {
     /// nobody looks at them.
     pub(super) fn come_apart(&mut self) {
         let lanes = self.lanes();
-        for b in self.plan.order.iter().filter(|_| self.paths == Paths::All) {
+        for b in self.masked_order() {
             self.t.line(format_args!("store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0));
         }
     }
@@ -343,9 +354,7 @@ impl Emitter<'_> {
                 self.t.label(&mixed);
                 self.come_apart();
                 self.split(b, &c, yes, no);
-                if self.paths == Paths::All {
-                    self.t.jump(&format!("a{}", b.0));
-                }
+                self.go_on_apart(b);
             }
             Term::Switch(v, targets) if self.spread(*v) == Spread::Uniform => {
                 let edges = self.uniform_switch(*v, targets);
@@ -356,9 +365,7 @@ impl Emitter<'_> {
             Term::Switch(v, targets) => {
                 self.come_apart();
                 self.split_switch(b, *v, targets);
-                if self.paths == Paths::All {
-                    self.t.jump(&format!("a{}", b.0));
-                }
+                self.go_on_apart(b);
             }
             Term::Exit => self.t.jump("group.exited"),
             Term::Trap(_) => self.trap(b),
@@ -382,6 +389,16 @@ impl Emitter<'_> {
             }
             // The whole warp is here, so whatever lanes are named are too.
             Term::WarpSync { next, .. } => self.go_whole(b, next),
+        }
+    }
+
+    /// Lanes have parted at the end of a block that all have run.
+    fn go_on_apart(&mut self, b: Block) {
+        match self.paths {
+            Paths::Together => {} // they have been handed over
+            _ if self.masked[b.index()] => self.t.jump(&format!("a{}", b.0)),
+            // Nor does a loop end here: lanes that part in one may come to all of its blocks.
+            _ => self.t.jump(&self.next_masked(self.plan.position[b.index()])),
         }
     }
 
@@ -610,10 +627,7 @@ impl Emitter<'_> {
             self.burn(header, &format!("m{}", header.0), "suspend");
             self.t.label(&on);
         }
-        match self.plan.order.get(at as usize + 1) {
-            Some(next) => self.t.jump(&format!("m{}", next.0)),
-            None => self.t.jump("end"),
-        }
+        self.t.jump(&self.next_masked(at));
     }
 
     /// Takes the cost of a loop's body off the budget, and goes on unless it is used up.

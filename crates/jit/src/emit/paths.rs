@@ -13,12 +13,15 @@ pub enum Paths {
     /// Groups whose lanes are all there and go the same way. Anything else is left to the interpreter, which is slow: good only for
     /// kernels where that is rare.
     Together,
+    /// Groups whose lanes are all there, and go different ways where the kernel has them do so. Anything else is left to the interpreter: good for
+    /// kernels whose CTAs are whole groups.
+    Parting,
     /// Whatever lanes do.
     All,
 }
 
 impl Paths {
-    /// What a kernel in blocks of `threads` threads will hardly ever need more than: lanes come apart only at a comparison of a
+    /// What a kernel in blocks of `threads` threads will hardly ever need more than. Lanes stay together if they come apart only at a comparison of a
     /// thread's number in the grid with something that is the same for the launch, as at the end of the data.
     pub fn likely(func: &Function, plan: &Plan, threads: u32) -> Paths {
         let mut made = vec![None; func.types.len()];
@@ -59,8 +62,31 @@ impl Paths {
             Term::Branch(c, ..) => at_the_end(*c),
             _ => false,
         };
-        let together = threads.is_multiple_of(plan.assume.group) && plan.order.iter().all(rare);
-        if together { Paths::Together } else { Paths::All }
+        if !threads.is_multiple_of(plan.assume.group) {
+            Paths::All
+        } else if plan.order.iter().all(rare) {
+            Paths::Together
+        } else {
+            Paths::Parting
+        }
+    }
+
+    /// By block, whether there is code for part of the lanes.
+    pub(super) fn masked(self, func: &Function, plan: &Plan) -> Vec<bool> {
+        let mut masked = vec![self == Paths::All; func.blocks.len()];
+        if self != Paths::Parting {
+            return masked;
+        }
+        // Where lanes that have parted get to.
+        let parting = plan.order.iter().filter(|b| plan.divergent[b.index()]);
+        let targets = |b: &Block| func.block(*b).term.targets().iter().map(|t| t.block).collect::<Vec<_>>();
+        let mut work: Vec<Block> = parting.flat_map(targets).collect();
+        while let Some(b) = work.pop() {
+            if !std::mem::replace(&mut masked[b.index()], true) {
+                work.extend(targets(&b));
+            }
+        }
+        masked
     }
 }
 

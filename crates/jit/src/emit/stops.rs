@@ -7,7 +7,7 @@ use hostwarp_ir::{Block, Op, Special, Target, Term, Value};
 use hostwarp_plan::Shape as Spread;
 
 use super::control::NOWHERE;
-use super::{Emitter, Known, Paths, Reg, Text};
+use super::{Emitter, Known, Reg, Text};
 use crate::abi::{self, Callbacks, Ctx};
 use crate::lanes::Lanes;
 
@@ -159,7 +159,7 @@ impl Emitter<'_> {
         let whole = self.whole();
         self.t.branch(&whole, &format!("u{b}"), "start.part");
         self.t.label("start.part");
-        if self.paths == Paths::Together {
+        if !self.masked[Block::ENTRY.index()] {
             return self.hand_over(Block::ENTRY);
         }
         self.come_apart();
@@ -177,7 +177,7 @@ impl Emitter<'_> {
         let table = self.t.inst(format_args!("getelementptr i8, ptr %ctx, i64 {}", offset_of!(Ctx, masks)));
         let table = self.t.inst(format_args!("load ptr, ptr {table}, align 8"));
         let mut waiting = vec![];
-        for b in self.plan.order.clone() {
+        for b in self.masked_order() {
             let at = self
                 .t
                 .inst(format_args!("getelementptr i8, ptr {table}, i64 {}", size_of::<Lanes>() as u32 * b.0));
@@ -187,12 +187,15 @@ impl Emitter<'_> {
             waiting.push((b, bits));
         }
         for (v, bits) in self.who_needs(&format!("i{w}"), &waiting) {
-            // Nobody may need it: then any lane's will do.
-            let first = self.count_zeros("cttz", &bits);
-            let first = self.t.inst(format_args!("and i64 {first}, {}", w - 1));
+            let mut first = Reg::new();
+            if self.spread(v) != Spread::Varying {
+                // Nobody may need it: then any lane's will do.
+                first = self.count_zeros("cttz", &bits);
+                first = self.t.inst(format_args!("and i64 {first}, {}", w - 1));
+            }
             self.load_from_frame(v, &bits, &first);
         }
-        let first = self.plan.order.first().map_or(0, |b| b.0);
+        let first = waiting.first().map_or(0, |(b, _)| b.0);
         self.t.jump(&format!("m{first}"));
     }
 
@@ -200,7 +203,7 @@ impl Emitter<'_> {
     pub(super) fn suspend_whole(&mut self, header: Block) {
         self.begin(header, None);
         self.t.label(&format!("su{}", header.0));
-        if self.paths == Paths::Together {
+        if !self.masked[header.index()] {
             return self.stop_together(header, Self::early_status);
         }
         self.come_apart();
@@ -215,7 +218,7 @@ impl Emitter<'_> {
         self.t.label("suspend");
         let (w, lanes) = (self.w, self.lanes());
         let mut waiting = vec![];
-        for b in self.plan.order.clone() {
+        for b in self.masked_order() {
             waiting.push((b, self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0))));
         }
         for (v, there) in self.who_needs(&lanes.to_string(), &waiting) {

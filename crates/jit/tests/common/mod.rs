@@ -40,7 +40,7 @@ pub fn program(func: &Function, block: [u32; 3], width: u32) -> Arc<Program> {
 }
 
 /// Both editions of a kernel.
-pub const EDITIONS: [Paths; 2] = [Paths::All, Paths::Together];
+pub const EDITIONS: [Paths; 3] = [Paths::All, Paths::Parting, Paths::Together];
 
 pub fn compile(program: &Arc<Program>, llvm: Llvm, target: &Target, paths: Paths) -> JitKernel {
     let tier = Tier::light();
