@@ -3,7 +3,7 @@
 use crate::case::{Case, Scalar};
 use crate::generate;
 use hostwarp::jit::target::X86Level;
-use hostwarp::{Buffer, Device, Engine, Kernel};
+use hostwarp::{Buffer, Device, Effort, Engine, Kernel};
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -44,6 +44,12 @@ impl Hostwarp {
     /// The jit as if this CPU had nothing beyond a step.
     pub fn up_to(level: X86Level) -> Result<[Hostwarp; 1]> {
         let [jit, _] = Hostwarp::on(Device::builder().cpu(level).build().map_err(|e| e.to_string())?)?;
+        Ok([jit])
+    }
+
+    /// The jit with code that is made with this effort only.
+    pub fn with(effort: Effort) -> Result<[Hostwarp; 1]> {
+        let [jit, _] = Hostwarp::on(Device::builder().effort(effort).build().map_err(|e| e.to_string())?)?;
         Ok([jit])
     }
 

@@ -4,7 +4,7 @@
 //! `hostwarp-bench CASE...` runs only those cases and prints, writing nothing; `hostwarp-bench --sizes` does so with what small and large
 //! launches take, `hostwarp-bench --compile CASE...` with compile times. A case may be `saxpy:N`, a
 //! saxpy of so many elements, or `large:N`, a generated kernel of so many instructions. To see why a case takes its time:
-//! `hostwarp-bench --loop CONTESTANT CASE` runs it for five seconds, for a profiler to watch (`"jit avx2"` as if the CPU had no more), and
+//! `hostwarp-bench --loop CONTESTANT CASE` runs it for five seconds, for a profiler to watch (`"jit avx2"` as if the CPU had no more, `"jit quick"` and `"jit best"` with one effort), and
 //! `hostwarp-bench --emit ir|plan|llvm CASE` prints what the kernel looks like on its way.
 #![forbid(unsafe_code)]
 
@@ -138,11 +138,13 @@ fn repeat(who: &str, dir: &Path, case: &case::Case) -> Result {
     let level = X86Level::ALL.into_iter().find(|level| who == format!("jit {level}"));
     let all = match (who, level) {
         (_, Some(level)) => boxed(Hostwarp::up_to(level)?),
+        ("jit quick", _) => boxed(Hostwarp::with(hostwarp::Effort::Quick)?),
+        ("jit best", _) => boxed(Hostwarp::with(hostwarp::Effort::Best)?),
         ("jit" | "interp", _) => boxed(Hostwarp::both()?),
         ("pocl", _) => boxed([Pocl::new(dir, case.threads)?]),
         _ => boxed(Native::all(dir)?),
     };
-    let name = if level.is_some() { "jit" } else { who };
+    let name = if who.starts_with("jit ") { "jit" } else { who };
     let mut of_its_name = all.into_iter().filter(|c| c.name() == name);
     let mut contestant = of_its_name.next().ok_or_else(|| format!("there is no contestant `{who}`"))?;
     contestant.load(case)?;

@@ -8,6 +8,7 @@ use hostwarp_interp::{Launch, Limits, Program};
 use hostwarp_ir::{Inst, Op, Term};
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_jit::llvm::wait_at_end;
+use hostwarp_jit::target::Target;
 use hostwarp_jit::{KernelText, Paths};
 use hostwarp_plan::{Assume, may_split_warps};
 use std::sync::Arc;
@@ -494,6 +495,8 @@ impl<'a> LaunchBuilder<'a> {
             .clone()
             .all(|i| !matches!(i.op, Op::Atomic(..)) && !packed(i).is_some_and(|ty| ty.is_float()));
         let target = self.kernel.module().device().target();
+        // Few registers of each stream, one after the other, come sooner than many where the CPU looks ahead by itself, if they come from memory.
+        let few = target.as_ref().is_ok_and(Target::streams_alone);
         let (registers, bits) = target.map_or((32, 512), |t| (t.vector_registers(), t.vector_bits));
         // What is alive should stay in registers: at 128 lanes, 32 of 512 bits hold three words of each and what is needed in between.
         let in_registers = |w: u32| plan.pressure <= registers * 7 / 8 * bits / (32 * w);
@@ -503,7 +506,7 @@ impl<'a> LaunchBuilder<'a> {
             && insts.all(|i| packed(i).is_none())
             && threads == 256
             && even(256)
-            && (waits || plan.loops.is_empty())
+            && (waits || plan.loops.is_empty() && !(few && self.is_far(block)))
             && plan.pressure <= registers / 8 * bits / 512
             && Paths::likely(func, plan, threads) == Paths::Together;
         if in_one_piece {
@@ -511,7 +514,7 @@ impl<'a> LaunchBuilder<'a> {
         }
         let most = if apart {
             32
-        } else if plain {
+        } else if plain && (waits || !few) {
             128
         } else {
             64
@@ -524,7 +527,7 @@ impl<'a> LaunchBuilder<'a> {
 
     fn prepare(&self, block: [u32; 3]) -> Result<Ready, Error> {
         let (engine, width, paths, effort) = (self.engine, self.width, self.paths, self.choose_effort());
-        let asked = Asked { engine, block, width, paths, effort };
+        let asked = Asked { engine, block, far: self.is_far(block), width, paths, effort };
         if let Some(ready) = self.kernel.cache().lock().ready.get(&asked).filter(|ready| ready.is_current()) {
             return Ok(ready.clone());
         }
@@ -576,6 +579,11 @@ impl<'a> LaunchBuilder<'a> {
         self.effort.or_else(default)
     }
 
+    /// Whether what all threads access is too much for any cache, if each has a few words of its own.
+    fn is_far(&self, block: [u32; 3]) -> bool {
+        self.threads_in_all(block) >= 1 << 22
+    }
+
     fn threads_in_all(&self, block: [u32; 3]) -> u64 {
         self.grid.iter().chain(&block).fold(1, |all: u64, n| all.saturating_mul((*n).into()))
     }
@@ -596,6 +604,7 @@ impl<'a> LaunchBuilder<'a> {
 pub(crate) struct Asked {
     engine: Engine,
     block: [u32; 3],
+    far: bool,
     width: Option<u32>,
     paths: Option<Paths>,
     effort: Option<Effort>,

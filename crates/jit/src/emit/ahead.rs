@@ -47,7 +47,9 @@ impl Emitter<'_> {
         let global = matches!(access.space, Space::Global | Space::Generic);
         let once = self.plan.loop_of[self.block.index()].is_none();
         let whole = access.pattern == Pattern::Row && self.mask.is_none();
-        if !(global && once && whole && places.iter().all(|place| *place == places[0])) {
+        if self.cpu.streams_alone
+            || !(global && once && whole && places.iter().all(|place| *place == places[0]))
+        {
             return None;
         }
         let writes = |index: &usize| matches!(self.func.block(self.block).insts[*index].op, Op::Store(_));

@@ -24,6 +24,8 @@ pub(crate) struct Cpu {
     /// What is only read may be asked for as if it were to be written, which the memory of Intel's servers answers sooner; elsewhere such
     /// lines may count as changed.
     pub(crate) owns_cheaply: bool,
+    /// See [`Target::streams_alone`].
+    pub(crate) streams_alone: bool,
     pub(crate) registers: x86::Registers,
     /// Words in a register; at least 8, so that a mask of them is whole bytes.
     pub(crate) lanes: u32,
@@ -42,6 +44,7 @@ impl Cpu {
             avx: target.has("avx2"),
             avx512,
             owns_cheaply: ["icelake-server", "skylake-avx512"].contains(&&*target.tune),
+            streams_alone: target.streams_alone(),
             registers: x86::Registers::new(target),
             lanes: (target.vector_bits / 32).max(8),
             stretch: target.stretch.max(1),
