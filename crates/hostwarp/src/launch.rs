@@ -581,7 +581,7 @@ impl<'a> LaunchBuilder<'a> {
 
     /// Whether what all threads access is too much for any cache, if each has a few words of its own.
     fn is_far(&self, block: [u32; 3]) -> bool {
-        self.threads_in_all(block) >= 1 << 22
+        self.threads_in_all(block) >= 1 << 23
     }
 
     fn threads_in_all(&self, block: [u32; 3]) -> u64 {

@@ -7,13 +7,9 @@ use std::ops::Range;
 /// Allocations begin at multiples of this, and liveness is recorded for each such stretch.
 pub const GRANULE: u64 = 256;
 
-/// Dead bytes kept behind every allocation, so that running over its end never lands in its neighbour.
-const GUARD: u64 = GRANULE;
-
-/// Allocations of at least so many bytes begin on a page if they can: vectors of whole groups then do not lie across two, where some CPUs take a third
-/// longer to stream through several of them at once.
-const LARGE: u64 = 64 << 10;
-const PAGE: u64 = 4096;
+/// Dead bytes kept behind every allocation, so that running over its end never lands in its neighbour. Two granules: some memory takes a third longer to
+/// be streamed through in several places at once that are a power of two and less than that apart, as buffers of such a size then are.
+const GUARD: u64 = 2 * GRANULE;
 
 /// Freed ranges are not given out again while no more than this many bytes wait...
 const QUARANTINE_BYTES: u64 = 128 << 20;
@@ -99,9 +95,8 @@ impl Table {
             return Err(full);
         }
         let need = footprint(size);
-        let on_a_page = if size >= LARGE { self.take(need, align.max(PAGE)) } else { None };
         let base = loop {
-            match on_a_page.or_else(|| self.take(need, align.max(GRANULE))) {
+            match self.take(need, align.max(GRANULE)) {
                 Some(base) => break base,
                 // Catching a use after free is worth less than an allocation that succeeds.
                 None if !self.quarantine.is_empty() => self.end_oldest_quarantine(),
@@ -286,7 +281,7 @@ mod tests {
         let a = t.place(1, 1, None).unwrap().base;
         let b = t.place(257, 1, None).unwrap().base;
         let c = t.place(1, 1, None).unwrap().base;
-        assert_eq!((a, b, c), (START, START + 512, START + 512 + 768));
+        assert_eq!((a, b, c), (START, START + 256 + GUARD, START + 256 + GUARD + 512 + GUARD));
         t.check(START);
     }
 
@@ -307,9 +302,9 @@ mod tests {
         let a = t.place(3000, 1, None).unwrap();
         assert!(a.stale.is_empty());
         t.remove(a.base).unwrap();
-        let b = t.place(3500, 1, None).unwrap();
+        let b = t.place(3584, 1, None).unwrap();
         assert_eq!(b.base, a.base);
-        assert_eq!(b.stale, START..START + 3072 + 256, "up to where the first one's guard ended");
+        assert_eq!(b.stale, START..START + 3072 + GUARD, "up to where the first one's guard ended");
         assert!(!t.is_freed(b.base));
         t.check(START);
     }
@@ -319,12 +314,12 @@ mod tests {
         let mut t = table(4096);
         t.place(2048, 1, None).unwrap();
         let full = |asked, free| MemoryError::OutOfDeviceMemory { asked, free, capacity: 4096 };
-        assert_eq!(t.place(2048, 1, None), Err(full(2048, 1792)));
-        assert_eq!(t.place(u64::MAX, 1, None), Err(full(u64::MAX, 1792)));
-        assert_eq!(t.place(1, 1 << 63, None), Err(full(1, 1792)));
+        assert_eq!(t.place(2048, 1, None), Err(full(2048, 2048 - GUARD)));
+        assert_eq!(t.place(u64::MAX, 1, None), Err(full(u64::MAX, 2048 - GUARD)));
+        assert_eq!(t.place(1, 1 << 63, None), Err(full(1, 2048 - GUARD)));
         assert_eq!(t.place(0, 1, None), Err(MemoryError::ZeroSize));
         assert_eq!(t.place(8, 3, None), Err(MemoryError::BadAlignment(3)));
-        t.place(1792, 1, None).unwrap();
+        t.place(2048 - GUARD, 1, None).unwrap();
         assert_eq!(t.unused(), 0);
         assert_eq!(table(4096).place(4096, 1, None).unwrap().base, START, "the whole device");
         t.check(START);
@@ -337,17 +332,7 @@ mod tests {
         let b = t.place(1, 0x4000, None).unwrap().base;
         assert_eq!(b % 0x4000, 0);
         let c = t.place(1, 1, None).unwrap().base;
-        assert_eq!(c, START + 512, "best fit fills the gap");
-        t.check(START);
-    }
-
-    #[test]
-    fn what_is_large_begins_on_a_page_if_there_is_room() {
-        let mut t = table(3 * LARGE);
-        t.place(1, 1, None).unwrap();
-        assert_eq!(t.place(LARGE, 1, None).unwrap().base, START + PAGE);
-        let rest = t.unused() - (PAGE - 512) - GUARD;
-        assert_eq!(t.place(rest, 1, None).unwrap().base % PAGE, GUARD, "there is no more");
+        assert_eq!(c, START + 256 + GUARD, "best fit fills the gap");
         t.check(START);
     }
 

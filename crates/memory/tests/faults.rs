@@ -48,7 +48,7 @@ fn out_of_bounds() {
     let (device, mut cta) = (device(), cta());
     let x = device.alloc_named(1000, "x").unwrap();
     let y = device.alloc_named(1024, "y").unwrap();
-    assert_eq!((x, y), (0x200_0000_0000, 0x200_0000_0500));
+    assert_eq!((x, y), (0x200_0000_0000, 0x200_0000_0600));
     let mut say = |addr, access| {
         let fault = fault(&device, &mut cta, Space::Global, addr, access);
         assert_eq!(fault.kind, FaultKind::OutOfBounds);
@@ -56,7 +56,7 @@ fn out_of_bounds() {
     };
     assert_eq!(
         say(y + 1032, Access::Load),
-        "4-byte load at 0x20000000908 is 8 bytes past the end of the 1024-byte allocation at 0x20000000500 (`y`)"
+        "4-byte load at 0x20000000a08 is 8 bytes past the end of the 1024-byte allocation at 0x20000000600 (`y`)"
     );
     assert_eq!(
         say(x + 1000, Access::Store),
@@ -64,7 +64,7 @@ fn out_of_bounds() {
     );
     assert_eq!(
         say(y - 4, Access::Atomic),
-        "4-byte atomic at 0x200000004fc is 4 bytes before the 1024-byte allocation at 0x20000000500 (`y`)"
+        "4-byte atomic at 0x200000005fc is 4 bytes before the 1024-byte allocation at 0x20000000600 (`y`)"
     );
     assert_eq!(
         say(x - 4, Access::Load),
@@ -264,9 +264,9 @@ fn allocation_errors() {
     let error = device.alloc(500 << 10).unwrap_err();
     assert_eq!(
         error,
-        MemoryError::OutOfDeviceMemory { asked: 500 << 10, free: (424 << 10) - 256, capacity: 1 << 20 }
+        MemoryError::OutOfDeviceMemory { asked: 500 << 10, free: (424 << 10) - 512, capacity: 1 << 20 }
     );
-    assert_eq!(error.to_string(), "out of device memory: 512000 bytes asked for, 433920 of 1048576 free");
+    assert_eq!(error.to_string(), "out of device memory: 512000 bytes asked for, 433664 of 1048576 free");
     assert_eq!(device.alloc(0), Err(MemoryError::ZeroSize));
     assert_eq!(device.alloc_with(8, 24, None), Err(MemoryError::BadAlignment(24)));
     assert!(matches!(DeviceMemory::with_capacity(u64::MAX), Err(MemoryError::Reserve { .. })));
