@@ -155,6 +155,10 @@ impl Work {
 
     /// Whether it takes long to compile with care.
     fn takes_long(&self) -> bool {
+        if self.program.func().inst_count() > MANY_LINES {
+            // Not even writing it is for whoever asks.
+            return true;
+        }
         let write = || {
             let text = self.write(Effort::Best).ok();
             let lines = text.as_ref().map_or(0, |text| text.text().lines().count());

@@ -344,7 +344,11 @@ impl<'a> LaunchBuilder<'a> {
     pub fn emit(self, what: Emit) -> Result<String, Error> {
         let block = self.check()?;
         let width = self.choose_width(block)?;
-        let program = self.program(Assume::for_block(block, width))?;
+        let mut program = self.program(Assume::for_block(block, width))?;
+        if self.width.is_none() && KernelText::check(&program).is_err() {
+            // As a launch would.
+            program = self.program(Assume::for_block(block, 32))?;
+        }
         match what {
             Emit::Ir => Ok(program.func().to_string()),
             Emit::Plan => Ok(program.plan().to_string()),
