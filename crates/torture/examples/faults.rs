@@ -61,7 +61,6 @@ const FAULTS: &[Fault] = &[
     Fault { what: "the lane after the one that equals a number is taken", file: "jit/src/emit/bounds.rs", from: "shl i{w} 1, {lane}", to: "shl i{w} 2, {lane}" },
     Fault { what: "all parts of a group take the first one's values into a stretch of arithmetic", file: "jit/src/emit/stretch.rs", from: "getelementptr i8, ptr {slot}, i64 {part}", to: "getelementptr i8, ptr {slot}, i64 0" },
     Fault { what: "a stretch of arithmetic writes over what a later one needs", file: "jit/src/emit/stretch.rs", from: "self.free.swap_remove(n).0", to: "self.free[n].0" },
-    Fault { what: "code for all lanes is asked to run part of them", file: "jit/src/engine.rs", from: "if !has_code {", to: "if false && !has_code {" },
     Fault { what: "groups that are narrower than planned count as one row", file: "plan/src/lib.rs", from: "rows: group / self.row().min(group), cta: None", to: "rows: 1, cta: None" },
     Fault { what: "blocks two steps behind a parting of lanes have no masks", file: "jit/src/emit/paths.rs", from: "work.extend(targets(&b));", to: "" },
 ];
