@@ -3,7 +3,7 @@
 use crate::case::{self, Case};
 use crate::contestant::{Contestant, Result, launch};
 use crate::measure::{Row, measure, median};
-use hostwarp::{Device, Engine};
+use hostwarp::{Device, Effort, Engine};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,10 @@ pub struct Compile {
     pub instructions: usize,
     /// Reading and checking the PTX.
     pub load: Duration,
-    /// The rest of the way to machine code.
+    /// The rest of the way to machine code, made quickly.
     pub jit: Duration,
+    /// The same, made with care.
+    pub best: Duration,
     /// The rest of the way to what the interpreter runs.
     pub interp: Duration,
     /// The first launch of the whole problem on each of [`FIRST`], all this included but reading.
@@ -39,7 +41,7 @@ pub fn compile(device: &Device, case: &Case, times: usize) -> Result<Compile> {
     for words in &case.buffers {
         buffers.push(device.buffer_from(words).map_err(|e| e.to_string())?);
     }
-    let prepare = |engine| -> Result<(f64, f64)> {
+    let prepare = |engine, effort| -> Result<(f64, f64)> {
         let (mut load, mut ready) = (vec![], vec![]);
         for _ in 0..times {
             let began = Instant::now();
@@ -49,14 +51,16 @@ pub fn compile(device: &Device, case: &Case, times: usize) -> Result<Compile> {
             let report = launch(&kernel, case, &buffers)
                 .grid([1; 3])
                 .engine(engine)
+                .effort(effort)
                 .run()
                 .map_err(|e| e.to_string())?;
             ready.push(report.prepare.as_secs_f64());
         }
         Ok((median(&load), median(&ready)))
     };
-    let (load, jit) = prepare(Engine::Jit)?;
-    let (_, interp) = prepare(Engine::Interp)?;
+    let (load, jit) = prepare(Engine::Jit, Effort::Quick)?;
+    let (_, best) = prepare(Engine::Jit, Effort::Best)?;
+    let (_, interp) = prepare(Engine::Interp, Effort::Quick)?;
     let mut first = vec![vec![]; FIRST.len()];
     for _ in 0..times {
         for ((_, engine), times) in FIRST.into_iter().zip(&mut first) {
@@ -74,6 +78,7 @@ pub fn compile(device: &Device, case: &Case, times: usize) -> Result<Compile> {
         instructions: instructions(&case.ptx),
         load: Duration::from_secs_f64(load),
         jit: Duration::from_secs_f64(jit),
+        best: Duration::from_secs_f64(best),
         interp: Duration::from_secs_f64(interp),
         first: first.iter().map(|times| Duration::from_secs_f64(median(times))).collect(),
     })

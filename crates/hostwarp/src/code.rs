@@ -179,12 +179,13 @@ impl Work {
     /// From the device's cache if it is there, and only otherwise from LLVM.
     fn compile(&self, effort: Effort) -> Result<Compiled, String> {
         let tier = Self::tier(effort);
-        let began = Instant::now();
         if let Some(kept) = self.kept(effort) {
             return Ok(kept);
         }
         // Without it there is nothing to write the text for.
         let llvm = self.device.llvm()?;
+        // How long it takes to find that says nothing about the kernel.
+        let began = Instant::now();
         let text = self.write(effort)?;
         let cache = self.device.cache().map(|cache| (cache, cache::key(&text, &tier)));
         let kernel = text.compile(llvm, &tier).map_err(|e| e.to_string())?;
