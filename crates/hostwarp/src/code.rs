@@ -8,7 +8,7 @@ use hostwarp_jit::target::Target;
 use hostwarp_jit::{JitKernel, KernelText, Paths};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A kernel of the jit.
@@ -40,7 +40,7 @@ impl Codes {
     pub(crate) fn new(device: &Device, program: &Arc<Program>, paths: Paths) -> Arc<Codes> {
         let work = |paths| {
             let (device, program) = (device.clone(), program.clone());
-            Arc::new(Work { device, program, paths, best: OnceLock::new() })
+            Arc::new(Work { device, program, paths, written: Default::default(), lines: OnceLock::new() })
         };
         let made = |work: &Arc<Work>, effort| {
             let work = work.clone();
@@ -109,8 +109,10 @@ struct Work {
     device: Device,
     program: Arc<Program>,
     paths: Paths,
-    /// The text that is compiled with care, once it has been written, until it is compiled; and how many lines it has.
-    best: OnceLock<(Mutex<Option<KernelText>>, usize)>,
+    /// The text for each effort, from when it has been written until it is compiled.
+    written: [Mutex<Option<KernelText>>; 2],
+    /// Lines of the text that is compiled with care.
+    lines: OnceLock<usize>,
 }
 
 impl std::fmt::Debug for Work {
@@ -136,10 +138,12 @@ impl Work {
         }
     }
 
+    fn written(&self, effort: Effort) -> MutexGuard<'_, Option<KernelText>> {
+        self.written[effort as usize].lock().unwrap_or_else(|e| e.into_inner())
+    }
+
     fn write(&self, effort: Effort) -> Result<KernelText, String> {
-        let written = self.best.get().filter(|_| effort == Effort::Best);
-        let written = written.and_then(|(text, _)| text.lock().unwrap_or_else(|e| e.into_inner()).take());
-        if let Some(text) = written {
+        if let Some(text) = self.written(effort).take() {
             return Ok(text);
         }
         let target = self.device.target()?;
@@ -162,16 +166,20 @@ impl Work {
         let write = || {
             let text = self.write(Effort::Best).ok();
             let lines = text.as_ref().map_or(0, |text| text.text().lines().count());
-            (Mutex::new(text), lines)
+            *self.written(Effort::Best) = text;
+            lines
         };
-        self.best.get_or_init(write).1 > MANY_LINES
+        *self.lines.get_or_init(write) > MANY_LINES
     }
 
     /// From the device's cache.
     fn kept(&self, effort: Effort) -> Option<Compiled> {
         let (began, cache) = (Instant::now(), self.device.cache()?);
         let text = self.write(effort).ok()?;
-        let object = cache.get(&cache::key(&text, &Self::tier(effort)))?;
+        let Some(object) = cache.get(&cache::key(&text, &Self::tier(effort))) else {
+            *self.written(effort) = Some(text);
+            return None;
+        };
         let kernel = text.load(Object(object)).ok()?;
         Some(Self::done(kernel, effort, began, true))
     }

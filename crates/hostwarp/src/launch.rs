@@ -306,13 +306,15 @@ impl<'a> LaunchBuilder<'a> {
                 note = why.clone();
             }
             Code::Jit(codes, compiled) => {
-                // Who asks for one edition gets that.
-                let mut engine = Jit::new(codes, compiled, self.paths.is_none());
-                if self.choose_effort().is_none() {
+                // Who asks for one edition gets that, and who asks for little effort no more.
+                let effort = self.choose_effort();
+                let may_make_full = self.paths.is_none() && effort != Some(Effort::Quick);
+                let mut engine = Jit::new(codes, compiled, may_make_full);
+                if effort.is_none() {
                     engine = engine.climbing(0);
                 }
                 let ran = match self.turn {
-                    Some(turn) => run(&InTurns::new(codes, self.choose_effort(), turn)),
+                    Some(turn) => run(&InTurns::new(codes, effort, turn)),
                     None => run(&engine),
                 };
                 jit = Some(engine.finish());
@@ -532,7 +534,14 @@ impl<'a> LaunchBuilder<'a> {
     fn prepare(&self, block: [u32; 3]) -> Result<Ready, Error> {
         let (engine, width, paths, effort) = (self.engine, self.width, self.paths, self.choose_effort());
         let asked = Asked { engine, block, far: self.is_far(block), width, paths, effort };
-        if let Some(ready) = self.kernel.cache().lock().ready.get(&asked).filter(|ready| ready.is_current()) {
+        if let Some(ready) = self
+            .kernel
+            .cache()
+            .lock()
+            .ready
+            .get(&asked)
+            .filter(|ready| effort.is_some() || ready.is_current())
+        {
             return Ok(ready.clone());
         }
         let ready = self.make_ready(block)?;

@@ -1,6 +1,6 @@
 //! The interpreter at first, compiled code when it pays, and the way from one to the other.
 
-use hostwarp::{Device, Engine, Kernel, Report};
+use hostwarp::{Device, Effort, Engine, Kernel, Report};
 use std::time::Duration;
 
 const HEAD: &str = ".version 8.3\n.target sm_90\n.address_size 64\n";
@@ -174,6 +174,28 @@ fn a_cta_that_runs_on_and_on_goes_over_to_compiled_code() {
     let report = kernel.launch().grid([2, 1, 1]).block([64, 1, 1]).arg(&out).arg(n).run().unwrap();
     assert_eq!((report.engine, report.interpreted), (Engine::Jit, 2));
     assert_eq!(out.to_vec().unwrap(), (0..64).map(|t| long(t, n)).collect::<Vec<_>>());
+}
+
+#[test]
+fn quickly_made_code_makes_way_for_better_code_unless_told_otherwise() {
+    let device = device(2);
+    if !has_llvm(&device) {
+        return;
+    }
+    let load = || device.load("long.ptx", format!("{HEAD}{LONG}")).unwrap().kernel("kernel").unwrap();
+    let launch = |kernel: &Kernel, effort: Option<Effort>| {
+        let out = device.buffer_from(&[0u32; 64]).unwrap();
+        let launch = kernel.launch().block([64, 1, 1]).engine(Engine::Jit).arg(&out).arg(20_000u32);
+        let launch = if let Some(effort) = effort { launch.effort(effort) } else { launch };
+        let report = launch.run().unwrap();
+        assert_eq!(out.to_vec().unwrap(), (0..64).map(|t| long(t, 20_000)).collect::<Vec<_>>());
+        report.effort.expect("compiled code")
+    };
+    let kernel = load();
+    assert_eq!(launch(&kernel, None), Effort::Quick);
+    assert!((0..5000).any(|_| launch(&kernel, None) == Effort::Best), "nobody makes better code");
+    assert_eq!(launch(&kernel, Some(Effort::Quick)), Effort::Quick);
+    assert_eq!(launch(&load(), Some(Effort::Best)), Effort::Best);
 }
 
 /// Runs a kernel of 256 threads with both engines in turns of many lengths.

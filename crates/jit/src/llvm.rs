@@ -284,7 +284,10 @@ extern "C" fn on_diagnostic(info: api::Diagnostic, sink: *mut c_void) {
     let too_much = severity == api::SEVERITY_WARNING && description.contains("stack frame size");
     let error = match severity {
         api::SEVERITY_ERROR => description,
-        _ if too_much => format!("too much is kept at once, which a smaller width may help ({description})"),
+        _ if too_much => {
+            let what = description.trim_start_matches("<unknown>:0:0: ");
+            format!("too much is kept at once, which a smaller width may help ({what})")
+        }
         _ => return,
     };
     sink.errors.0.borrow_mut().push(error);
