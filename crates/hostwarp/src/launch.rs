@@ -222,7 +222,7 @@ impl<'a> LaunchBuilder<'a> {
         self
     }
 
-    /// Lanes in one vector of the jit: 8, 16, 32, 64, 128 or 256; chosen by the kernel and the launch unless set. Never changes a bit, but for
+    /// Lanes in one vector of the jit: 8, 16, 32, 64, 128, 256 or 512; chosen by the kernel and the launch unless set. Never changes a bit, but for
     /// one thing: with fewer than 32, lanes of a warp that communicate without synchronising no longer do so in the order of
     /// instructions. Such widths are never chosen for kernels in which that could be seen.
     pub fn width(mut self, lanes: u32) -> Self {
@@ -471,14 +471,14 @@ impl<'a> LaunchBuilder<'a> {
     /// Lanes in one vector: as many as the registers hold of what is alive at once. Narrower than a warp only where nobody can tell.
     fn choose_width(&self, block: [u32; 3]) -> Result<u32, Error> {
         match self.width {
-            Some(w @ (8 | 16 | 32 | 64 | 128 | 256)) => {
+            Some(w @ (8 | 16 | 32 | 64 | 128 | 256 | 512)) => {
                 // Groups of several warps must be whole.
                 let warps = block.iter().product::<u32>().div_ceil(32);
-                return Ok(if w > 32 { w.min(32 << warps.trailing_zeros().min(3)) } else { w });
+                return Ok(if w > 32 { w.min(32 << warps.trailing_zeros().min(4)) } else { w });
             }
             Some(w) => {
                 return Err(Error::launch(format!(
-                    "a width of {w} lanes is not possible: 8, 16, 32, 64, 128 or 256"
+                    "a width of {w} lanes is not possible: 8, 16, 32, 64, 128, 256 or 512"
                 )));
             }
             None => {}
@@ -510,13 +510,13 @@ impl<'a> LaunchBuilder<'a> {
         let waits = func.blocks.iter().any(|b| matches!(b.term, Term::Barrier { .. }));
         let in_one_piece = plain
             && insts.all(|i| packed(i).is_none())
-            && threads == 256
-            && even(256)
+            && matches!(threads, 256 | 512)
+            && even(threads)
             && (waits || plan.loops.is_empty() && !(few && self.is_far(block)))
-            && plan.pressure <= registers / 8 * bits / 512
+            && plan.pressure <= registers * bits / (16 * threads)
             && Paths::likely(func, plan, threads) == Paths::Together;
         if in_one_piece {
-            return Ok(256);
+            return Ok(threads);
         }
         let most = if apart {
             32

@@ -759,7 +759,7 @@ fn launches_that_are_too_large() {
         "number",
         |l, b| run(l.width(7).engine(Engine::Jit).arg(b)),
         ErrorKind::Launch,
-        is("a width of 7 lanes is not possible: 8, 16, 32, 64, 128 or 256"),
+        is("a width of 7 lanes is not possible: 8, 16, 32, 64, 128, 256 or 512"),
     );
 }
 

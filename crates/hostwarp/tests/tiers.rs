@@ -205,7 +205,7 @@ fn in_turns(text: &str, n: Option<u32>, want: &[u32]) {
         return;
     }
     let kernel = device.load("turns.ptx", format!("{HEAD}{text}")).unwrap().kernel("kernel").unwrap();
-    for width in [32, 64, 128, 256] {
+    for width in [32, 64, 128, 256, 512] {
         for turn in [1, 7, 50, 300, 1000, 5000, 20_000] {
             let out = device.buffer_from(&[0u32; 256]).unwrap();
             let launch = kernel.launch().block([256, 1, 1]).engine(Engine::Jit).width(width).in_turns(turn);

@@ -27,13 +27,13 @@ mod atomic;
 mod bounds;
 mod check;
 mod control;
-mod few;
 mod frame;
 mod groups;
 mod memory;
 mod ops;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod ops_test;
+mod parts;
 mod paths;
 mod special;
 mod stops;
@@ -194,6 +194,8 @@ struct Emitter<'a> {
     stops: Vec<bool>,
     /// [Where](Paths::masked) there is code for part of the lanes. Elsewhere it is handed over what takes more than code for all.
     masked: Vec<bool>,
+    /// By block, the [part](parts) that some of its lanes go to.
+    parts: Vec<Option<parts::Part>>,
     /// What groups that stop together [write down](Emitter::savers), for each of the ways there are.
     savers: Vec<Vec<Value>>,
 }
@@ -263,9 +265,11 @@ impl<'a> Emitter<'a> {
             helpers: BTreeMap::new(),
             has_warp_sync,
             stops: vec![],
-            masked: paths.masked(func, plan),
+            masked: vec![],
+            parts: parts::find(func, plan),
             savers: vec![],
         };
+        emitter.masked = paths.masked(func, plan, &emitter.parts);
         emitter.stops = emitter.find_stops();
         emitter.find_outliving(&range);
         if paths == Paths::Together {

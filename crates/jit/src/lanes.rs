@@ -5,7 +5,7 @@ use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
 use hostwarp_interp::WARP;
 
 /// The most lanes in a group.
-pub(crate) const MOST: u32 = 256;
+pub(crate) const MOST: u32 = 512;
 
 const WORDS: usize = MOST as usize / 64;
 
@@ -19,11 +19,10 @@ impl Lanes {
 
     /// The first `count` lanes.
     pub(crate) fn first(count: u32) -> Lanes {
-        let word = |n: u32| match count.saturating_sub(64 * n) {
+        Lanes(std::array::from_fn(|n| match count.saturating_sub(64 * n as u32) {
             0 => 0,
             some => u64::MAX >> (64 - some.min(64)),
-        };
-        Lanes([word(0), word(1), word(2), word(3)])
+        }))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -103,7 +102,7 @@ mod tests {
 
     #[test]
     fn lanes_are_counted_from_the_lowest() {
-        for count in [0, 1, 63, 64, 65, 128, 200, 256] {
+        for count in [0, 1, 63, 64, 65, 128, 200, 256, 511, MOST] {
             let lanes = Lanes::first(count);
             assert_eq!(lanes.iter().collect::<Vec<_>>(), (0..count).collect::<Vec<_>>());
             assert_eq!(lanes.is_empty(), count == 0);

@@ -327,6 +327,54 @@ pub fn warp_exchange(m: &mut Maker<'_>, k: &Shape, mask: Reg) -> Vec<Inst> {
     ]
 }
 
+/// A range of the threads work on words that lie in rows, and the others go round.
+pub fn part(m: &mut Maker<'_>, k: &Shape) -> Stmt {
+    let (p, bound) = (Reg(Bank::G, 0), Reg(Bank::T, 1));
+    let mut lines = vec![];
+    let most = k.threads() as usize + 20;
+    let mut limit = constant(m.r.below(most) as i64 - 4);
+    if m.r.percent(50) {
+        // Another one for each CTA.
+        let sources = [What::Reg(Reg(Bank::I, 1)), constant(m.r.below(most)), limit];
+        lines.push(inst("mad.lo.u32", bound, &sources));
+        limit = What::Reg(bound);
+    }
+    let mut thread = What::Reg(THREAD);
+    if m.r.percent(30) {
+        lines.push(inst("add.u32", INDEX, &[thread, constant(m.r.below(90) as i64 - 45)]));
+        thread = What::Reg(INDEX);
+    }
+    let compare = format!(
+        "setp.{}.{}",
+        m.r.pick(&["lt", "le", "gt", "ge", "lt", "ge", "eq", "ne"]),
+        m.r.pick(&["u32", "s32"])
+    );
+    let sources = if m.r.percent(50) { [thread, limit] } else { [limit, thread] };
+    lines.push(inst(&compare, p, &sources));
+
+    let (a, b) = (Reg(Bank::A, 0), Reg(Bank::A, 1));
+    let column = |m: &mut Maker<'_>| {
+        let at = m.r.below(layout::COLUMNS as usize) as u64 * 8 * k.all_threads();
+        What::Address(COLUMN, at as i64)
+    };
+    let to = column(m);
+    let mut body = vec![inst("ld.global.b64", a, &[column(m)])];
+    match m.r.below(3) {
+        0 => body.push(inst("ld.global.b64", b, &[What::Address(INPUT_WORD, 0)])),
+        1 => body.push(inst("cvt.u64.u32", b, &[What::Reg(THREAD)])),
+        _ => body.push(inst("ld.global.b64", b, std::slice::from_ref(&to))),
+    }
+    body.push(inst("mad.lo.u64", a, &[What::Reg(a), constant(m.r.below(9) + 2), What::Reg(b)]));
+    if m.r.percent(40) {
+        body.push(inst("shf.l.wrap.b32", INDEX, &[What::Reg(THREAD), What::Reg(THREAD), constant(5)]));
+        body.push(inst("mad.wide.u32", a, &[What::Reg(INDEX), constant(7), What::Reg(a)]));
+    }
+    body.push(Inst::new("st.global.b64", &[], &[to, What::Reg(a)]));
+    let guard = Guard { reg: p, not: m.r.percent(50) };
+    let branch = Stmt::If { guard, mask: None, then: vec![Stmt::Group(body)], otherwise: vec![] };
+    Stmt::Fixed(vec![Stmt::Group(lines), branch])
+}
+
 /// Barriers that some threads arrive at without waiting. Nobody waits there for anything else: those who have arrived may come to the
 /// next barrier before the others have come to this one.
 const ARRIVALS: [usize; 4] = [12, 13, 14, 15];

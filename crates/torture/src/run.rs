@@ -15,7 +15,7 @@ use std::time::Duration;
 const FUEL: u64 = 300_000_000;
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Lanes in one vector that the jit can be told to use.
-pub const WIDTHS: [u32; 6] = [8, 16, 32, 64, 128, 256];
+pub const WIDTHS: [u32; 7] = [8, 16, 32, 64, 128, 256, 512];
 
 /// A kernel as text with all it takes to run it: what a file of past failures holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -334,7 +334,7 @@ impl Bench {
             Variant { engine, width, threads, effort, paths: None, turn: None }
         };
         // Wide vectors take long to compile.
-        let weights = if case.seed & WIDE == 0 { [3, 3, 2, 1, 1, 1] } else { [0, 0, 0, 1, 1, 2] };
+        let weights = if case.seed & WIDE == 0 { [3, 3, 2, 1, 1, 1, 1] } else { [0, 0, 0, 1, 1, 1, 2] };
         let width = Some(WIDTHS[r.weighted(&weights)]);
         let threads = *r.pick(&[2, 4]);
         let mut all = match (self.all_widths, self.one_width) {

@@ -46,7 +46,7 @@ impl Emitter<'_> {
     pub(super) fn stream(&mut self, access: &Access, places: &[Reg], members: &[usize]) -> Option<Stream> {
         let global = matches!(access.space, Space::Global | Space::Generic);
         let once = self.plan.loop_of[self.block.index()].is_none();
-        let whole = access.pattern == Pattern::Row && self.mask.is_none();
+        let whole = access.pattern == Pattern::Row && self.mask.is_none() && self.w == self.assume.group;
         if self.cpu.streams_alone
             || !(global && once && whole && places.iter().all(|place| *place == places[0]))
         {

@@ -29,7 +29,8 @@ impl Emitter<'_> {
         let scalar = self.ty(x).count == 1;
         let others = data.insts.iter().any(|i| i.args.contains(c) || i.guard == Some(*c));
         let handed = data.term.targets().iter().any(|t| t.args.contains(c));
-        let fits = ordered && scalar && (even(x) && uniform(y) || uniform(x) && even(y));
+        let even = scalar && (even(x) && uniform(y) || uniform(x) && even(y));
+        let fits = ordered && even || self.parts[b.index()].is_some();
         (fits && !others && !handed && !self.crosses[c.index()]).then_some(*c)
     }
 

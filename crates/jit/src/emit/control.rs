@@ -108,8 +108,9 @@ impl Emitter<'_> {
         for b in starts {
             self.resume_brief(b);
         }
-        for b in self.plan.order.clone() {
-            self.block(b, Version::Whole)?;
+        let parts: Vec<Block> = self.parts.iter().flatten().map(|part| part.block).collect();
+        for b in self.plan.order.iter().filter(|b| !parts.contains(b)) {
+            self.block(*b, Version::Whole)?;
         }
         if !together {
             self.masked_blocks()?;
@@ -252,7 +253,6 @@ impl Emitter<'_> {
                 let mask = self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0));
                 self.t.line(format_args!("store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0));
                 self.mask = Some(mask);
-                self.few_lanes(b)?;
             }
         }
         let data = self.func.block(b);
@@ -271,7 +271,7 @@ impl Emitter<'_> {
         }
         match version {
             Version::Whole => {
-                self.end_whole(b, &data.term);
+                self.end_whole(b, &data.term)?;
                 if !self.masked[b.index()] {
                     self.begin(b, None);
                     self.t.label(&format!("c{}", b.0));
@@ -312,8 +312,9 @@ impl Emitter<'_> {
     }
 
     /// The end of a block that all lanes have run.
-    fn end_whole(&mut self, b: Block, term: &Term) {
+    fn end_whole(&mut self, b: Block, term: &Term) -> Result<(), Unsupported> {
         match term {
+            _ if let Some(part) = self.parts[b.index()] => self.run_part(b, part)?,
             Term::Jump(to) => self.go_whole(b, to),
             Term::Branch(c, yes, no) if self.spread(*c) == Spread::Uniform => {
                 let c = self.scalar(*c);
@@ -330,7 +331,7 @@ impl Emitter<'_> {
                     let apart = over.clone().unwrap_or_else(|| self.t.fresh_label("apart"));
                     self.try_uniform_compare(b, *c, yes, no, &apart);
                     if over.is_some() {
-                        return;
+                        return Ok(());
                     }
                     self.t.label(&apart);
                     self.compare_apart(b, *c);
@@ -349,7 +350,7 @@ impl Emitter<'_> {
                 self.t.branch(&none, &otherwise, &mixed);
                 self.in_branch(&otherwise, |e| e.go_whole(b, no));
                 if over.is_some() {
-                    return;
+                    return Ok(());
                 }
                 self.t.label(&mixed);
                 self.come_apart();
@@ -376,7 +377,8 @@ impl Emitter<'_> {
             Term::Barrier { next, .. } => {
                 // Nobody to wait for.
                 if self.is_free_barrier(term) {
-                    return self.go_whole(b, next);
+                    self.go_whole(b, next);
+                    return Ok(());
                 }
                 self.pass(b, next, None);
                 if self.is_plain_barrier(term) {
@@ -390,10 +392,11 @@ impl Emitter<'_> {
             // The whole warp is here, so whatever lanes are named are too.
             Term::WarpSync { next, .. } => self.go_whole(b, next),
         }
+        Ok(())
     }
 
     /// Lanes have parted at the end of a block that all have run.
-    fn go_on_apart(&mut self, b: Block) {
+    pub(super) fn go_on_apart(&mut self, b: Block) {
         match self.paths {
             Paths::Together => {} // they have been handed over
             _ if self.masked[b.index()] => self.t.jump(&format!("a{}", b.0)),
@@ -518,7 +521,7 @@ impl Emitter<'_> {
     }
 
     /// Several edges taken at once by different lanes. All arguments are read before any parameter is written.
-    fn go_apart(&mut self, b: Block, edges: &[(Target, String)]) {
+    pub(super) fn go_apart(&mut self, b: Block, edges: &[(Target, String)]) {
         if self.paths == Paths::Together {
             return self.hand_over_apart(b, edges);
         }

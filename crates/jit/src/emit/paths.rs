@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use hostwarp_ir::{Block, Function, Inst, Op, Special, Term, Value};
 use hostwarp_plan::{Invariance, Plan, Shape as Spread};
 
-use super::is_seen;
+use super::{is_seen, parts};
 
 /// What compiled code can do by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -21,50 +21,17 @@ pub enum Paths {
 }
 
 impl Paths {
-    /// What a kernel in blocks of `threads` threads will hardly ever need more than. Lanes stay together if they come apart only at a comparison of a
-    /// thread's number in the grid with something that is the same for the launch, as at the end of the data.
+    /// What a kernel in blocks of `threads` threads will hardly ever need more than. Lanes stay together if they come apart only
+    /// [at the end](at_the_end) of the data, or where one side is done [by part](parts) of them.
     pub fn likely(func: &Function, plan: &Plan, threads: u32) -> Paths {
-        let mut made = vec![None; func.types.len()];
-        let mut handed: HashMap<Value, Vec<Value>> = HashMap::new();
-        for b in &func.blocks {
-            for i in &b.insts {
-                if let Some(r) = i.result {
-                    made[r.index()] = Some(i);
-                }
-            }
-            for t in b.term.targets() {
-                for (p, a) in func.block(t.block).params.iter().zip(&t.args) {
-                    handed.entry(*p).or_default().push(*a);
-                }
-            }
-        }
-        // Looks at no more than a few.
-        let by_cta = |mut work: Vec<Value>| {
-            for _ in 0..64 {
-                let Some(v) = work.pop() else { return false };
-                match made[v.index()] {
-                    Some(Inst { op: Op::Special(Special::Ctaid(_)), .. }) => return true,
-                    Some(i) if i.op.is_pure() => work.extend(&i.args),
-                    _ => work.extend(handed.get(&v).into_iter().flatten()),
-                }
-            }
-            false
-        };
-        let at_the_end = |c: Value| {
-            let Some(Inst { op: Op::Cmp(_), args, .. }) = made[c.index()] else { return false };
-            let fixed = |v: &Value| plan.invariance[v.index()] == Invariance::Launch;
-            let even = |v: &Value| matches!(plan.shape[v.index()], Spread::Affine { .. });
-            let [x, y] = &args[..] else { return false };
-            (fixed(x) && even(y) || even(x) && fixed(y)) && by_cta(vec![*x, *y])
-        };
-        let rare = |b: &Block| match &func.block(*b).term {
-            _ if !plan.divergent[b.index()] => true,
-            Term::Branch(c, ..) => at_the_end(*c),
-            _ => false,
+        let (ends, parts) = (at_the_end(func, plan), parts::find(func, plan));
+        let stays = |b: &Block| {
+            let b = b.index();
+            !plan.divergent[b] || ends[b] || parts[b].is_some()
         };
         if !threads.is_multiple_of(plan.assume.group) {
             Paths::All
-        } else if plan.order.iter().all(rare) {
+        } else if plan.order.iter().all(stays) {
             Paths::Together
         } else {
             Paths::Parting
@@ -72,13 +39,19 @@ impl Paths {
     }
 
     /// By block, whether there is code for part of the lanes.
-    pub(super) fn masked(self, func: &Function, plan: &Plan) -> Vec<bool> {
+    pub(super) fn masked(
+        self,
+        func: &Function,
+        plan: &Plan,
+        parts: &[Option<parts::Part>],
+    ) -> Vec<bool> {
         let mut masked = vec![self == Paths::All; func.blocks.len()];
         if self != Paths::Parting {
             return masked;
         }
         // Where lanes that have parted get to.
-        let parting = plan.order.iter().filter(|b| plan.divergent[b.index()]);
+        let parting =
+            plan.order.iter().filter(|b| plan.divergent[b.index()] && parts[b.index()].is_none());
         let targets = |b: &Block| func.block(*b).term.targets().iter().map(|t| t.block).collect::<Vec<_>>();
         let mut work: Vec<Block> = parting.flat_map(targets).collect();
         while let Some(b) = work.pop() {
@@ -88,6 +61,46 @@ impl Paths {
         }
         masked
     }
+}
+
+/// By block, whether lanes part at its end only at a comparison of a thread's number in the grid with something that is the same for the launch,
+/// as at the end of the data.
+pub(super) fn at_the_end(func: &Function, plan: &Plan) -> Vec<bool> {
+    let mut made = vec![None; func.types.len()];
+    let mut handed: HashMap<Value, Vec<Value>> = HashMap::new();
+    for b in &func.blocks {
+        for i in &b.insts {
+            if let Some(r) = i.result {
+                made[r.index()] = Some(i);
+            }
+        }
+        for t in b.term.targets() {
+            for (p, a) in func.block(t.block).params.iter().zip(&t.args) {
+                handed.entry(*p).or_default().push(*a);
+            }
+        }
+    }
+    // Looks at no more than a few.
+    let by_cta = |mut work: Vec<Value>| {
+        for _ in 0..64 {
+            let Some(v) = work.pop() else { return false };
+            match made[v.index()] {
+                Some(Inst { op: Op::Special(Special::Ctaid(_)), .. }) => return true,
+                Some(i) if i.op.is_pure() => work.extend(&i.args),
+                _ => work.extend(handed.get(&v).into_iter().flatten()),
+            }
+        }
+        false
+    };
+    let fixed = |v: &Value| plan.invariance[v.index()] == Invariance::Launch;
+    let even = |v: &Value| matches!(plan.shape[v.index()], Spread::Affine { .. });
+    let ends = |b: Block| {
+        let Term::Branch(c, ..) = &func.block(b).term else { return false };
+        let Some(Inst { op: Op::Cmp(_), args, .. }) = made[c.index()] else { return false };
+        let [x, y] = &args[..] else { return false };
+        (fixed(x) && even(y) || even(x) && fixed(y)) && by_cta(vec![*x, *y])
+    };
+    (0..func.blocks.len()).map(|b| plan.divergent[b] && ends(Block(b as u32))).collect()
 }
 
 /// Whether an op is an extension whose result is evenly spaced only if nothing wraps.

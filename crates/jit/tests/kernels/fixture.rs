@@ -167,5 +167,5 @@ pub fn everywhere(
     }
 }
 
-pub const WIDTHS: &[u32] = &[8, 16, 32, 64, 128, 256];
+pub const WIDTHS: &[u32] = &[8, 16, 32, 64, 128, 256, 512];
 pub const WARP: &[u32] = &[32];

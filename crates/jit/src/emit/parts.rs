@@ -1,0 +1,337 @@
+//! Blocks that part of the lanes run while the others go round them: `if (tid < n) …`, as in every round of a tree.
+//!
+//! Where the condition compares what goes up by one from lane to lane with something uniform, the lanes that run the block are a range, and where
+//! the block takes scalars and leaves nothing behind but what it stores, it can be run piece by piece: a piece is so many lanes, and what is
+//! evenly spaced begins at its first. So there are no masks but for the last few lanes, registers that nobody needs are not gone over, and all lanes
+//! are together again behind the block: they never come apart, unless a check fails.
+
+use hostwarp_ir::{Block, Elem, Function, Inst, IntCmp, Op, Order, Space, Special, Target, Term, Type, Value};
+use hostwarp_plan::{Plan, Shape as Spread};
+
+use super::paths::{at_the_end, wraps_unseen};
+use super::{Emitter, Known, Reg, Shape, Text, Unsupported, is_seen};
+
+/// Lanes in a piece, all of which run the block.
+const PIECE: u32 = 64;
+/// Lanes in a piece of what is left.
+const FEW: u32 = 16;
+
+/// A block that a range of the lanes run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Part {
+    pub(super) block: Block,
+    /// Where all lanes go on.
+    pub(super) next: Block,
+    /// Goes up by one from lane to lane.
+    first: Value,
+    /// The same in all lanes.
+    bound: Value,
+    which: Which,
+    /// How they are compared.
+    signed: bool,
+}
+
+/// The lanes that run a part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Which {
+    /// Those below the bound, or not above it.
+    Below { or_equal: bool },
+    /// All but those below the bound, or not above it.
+    Others { or_equal: bool },
+    /// The one that equals it.
+    Equal,
+}
+
+/// By block, the part that some of its lanes go to at its end. None where they hardly ever part: code for all of them will do.
+pub(super) fn find(func: &Function, plan: &Plan) -> Vec<Option<Part>> {
+    let mut parts = vec![None; func.blocks.len()];
+    if plan.assume.rows != 1 || !plan.order.iter().any(|b| plan.divergent[b.index()]) {
+        return parts;
+    }
+    let mut sources = vec![0; func.blocks.len()];
+    for t in plan.order.iter().flat_map(|b| func.block(*b).term.targets()) {
+        sources[t.block.index()] += 1;
+    }
+    let (wraps, ends) = (wraps_unseen(func, plan), at_the_end(func, plan));
+    for b in plan.order.iter().filter(|b| plan.divergent[b.index()] && !ends[b.index()]) {
+        parts[b.index()] = find_at(func, plan, &wraps, &sources, *b);
+    }
+    parts
+}
+
+fn find_at(func: &Function, plan: &Plan, wraps: &[bool], sources: &[u32], b: Block) -> Option<Part> {
+    let data = func.block(b);
+    let Term::Branch(c, yes, no) = &data.term else { return None };
+    let goes_on = |part: &Target, on: &Target| {
+        let term = &func.block(part.block).term;
+        let alone = sources[part.block.index()] == 1 && part.args.is_empty() && on.args.is_empty();
+        alone && matches!(term, Term::Jump(to) if to.block == on.block && to.args.is_empty())
+    };
+    let (part, next, if_so) = if goes_on(yes, no) {
+        (yes.block, no.block, true)
+    } else if goes_on(no, yes) {
+        (no.block, yes.block, false)
+    } else {
+        return None;
+    };
+    if plan.position[next.index()] <= plan.position[b.index()] || plan.suspends[part.index()] {
+        return None;
+    }
+    let makes = |i: &&Inst| i.result == Some(*c);
+    let Inst { op: Op::Cmp(op), args, .. } = data.insts.iter().find(makes)? else { return None };
+    let [x, y] = args[..] else { return None };
+    let uniform = |v: Value| plan.shape[v.index()] == Spread::Uniform;
+    let by_one = |v: Value| {
+        matches!(plan.shape[v.index()], Spread::Affine { stride: 1, may_wrap: false, by_row: false })
+    };
+    let (first, bound, even_first) = match (by_one(x) && uniform(y), uniform(x) && by_one(y)) {
+        (true, _) => (x, y, true),
+        (_, true) => (y, x, false),
+        _ => return None,
+    };
+    if !matches!(func.ty(first), Type::I32 | Type::I64) {
+        return None;
+    }
+    let ordered = |equal: bool| {
+        // Something uniform below what goes up: all but those not above it.
+        let or_equal = equal == even_first;
+        if even_first == if_so { Which::Below { or_equal } } else { Which::Others { or_equal } }
+    };
+    let which = match op {
+        IntCmp::LtU | IntCmp::LtS => ordered(false),
+        IntCmp::LeU | IntCmp::LeS => ordered(true),
+        IntCmp::Eq if if_so => Which::Equal,
+        IntCmp::Ne if !if_so => Which::Equal,
+        _ => return None,
+    };
+    // What may wrap is looked at before the block has been seen to do something.
+    let can_stop = !data.insts.iter().any(|i| is_seen(&i.op));
+    if which != Which::Equal && !can_stop && !is_tid(func, plan, first) {
+        return None;
+    }
+    let signed = matches!(op, IntCmp::LtS | IntCmp::LeS);
+    suits(func, plan, wraps, part, next).then_some(Part { block: part, next, first, bound, which, signed })
+}
+
+/// The number of a thread is far from where numbers end.
+fn is_tid(func: &Function, plan: &Plan, v: Value) -> bool {
+    let makes = |i: &Inst| i.result == Some(v) && matches!(i.op, Op::Special(Special::Tid(_)));
+    plan.remat[v.index()] && func.blocks.iter().flat_map(|b| &b.insts).any(makes)
+}
+
+/// Whether a block can be run piece by piece: it takes scalars, leaves nothing behind but what it stores, at its end, and accesses rows, or one
+/// place.
+fn suits(func: &Function, plan: &Plan, wraps: &[bool], b: Block, next: Block) -> bool {
+    let insts = &func.block(b).insts;
+    let results: Vec<Value> = insts.iter().filter_map(|i| i.result).collect();
+    let constant = |v: Value| {
+        let makes = |i: &Inst| i.result == Some(v) && matches!(i.op, Op::Const(_));
+        plan.remat[v.index()] && func.blocks.iter().flat_map(|b| &b.insts).any(makes)
+    };
+    let even = |v: Value| match plan.shape[v.index()] {
+        Spread::Uniform => true,
+        Spread::Affine { by_row, .. } => !by_row && !wraps[v.index()],
+        Spread::Varying => constant(v),
+    };
+    let taken = |v: &Value| results.contains(v) || even(*v);
+    let simple = |i: &Inst| match i.op {
+        Op::Load(mem) | Op::Store(mem) => mem.order == Order::Weak && mem.space != Space::Local,
+        Op::Special(_) => false,
+        op => op.is_pure(),
+    };
+    let row_or_one = |i: &Inst| {
+        let size = match (i.op, i.result, i.args.get(1)) {
+            (Op::Load(_), Some(v), _) | (Op::Store(_), _, Some(&v)) => func.ty(v).bytes() as i64,
+            _ => return false,
+        };
+        match i.args.first().map(|at| plan.shape[at.index()]) {
+            Some(Spread::Uniform) => true,
+            Some(Spread::Affine { stride, .. }) => stride == size,
+            _ => false,
+        }
+    };
+    let live = |b: Block| &plan.live_in[b.index()];
+    let outlives = |v: &Value| plan.order.iter().any(|b| live(*b).contains(v));
+    let mut memory = insts.iter().filter(|i| matches!(i.op, Op::Load(_) | Op::Store(_))).rev();
+    results.iter().all(|r| !outlives(r) && !wraps[r.index()])
+        && insts.iter().all(|i| simple(i) && i.args.iter().chain(&i.guard).all(taken))
+        && memory.next().is_some_and(|last| is_seen(&last.op) && row_or_one(last))
+        && memory.all(|i| !is_seen(&i.op) && row_or_one(i))
+        && live(next).iter().all(|v| live(b).contains(v))
+}
+
+impl Emitter<'_> {
+    /// Runs the lanes of a part at the end of a block that all have run, and goes on with all.
+    pub(super) fn run_part(&mut self, b: Block, part: Part) -> Result<(), Unsupported> {
+        let n = part.block.0;
+        let (at, end) = (format!("%part{n}.at"), format!("%part{n}.end"));
+        for slot in [&at, &end] {
+            self.entry.push_str(&format!("  {slot} = alloca i32, align 8\n"));
+        }
+        let (from, to) = self.lanes_of(part);
+        self.t.line(format_args!("store i32 {from}, ptr {at}, align 8"));
+        self.t.line(format_args!("store i32 {to}, ptr {end}, align 8"));
+        let label = |name: &str| format!("part{n}.{name}");
+        let [next, piece, rest, few, done, fails] =
+            ["next", "piece", "rest", "few", "done", "fails"].map(label);
+
+        // Pieces that all lanes run.
+        let all = PIECE.min(self.w);
+        self.t.jump(&next);
+        self.t.label(&next);
+        let left = self.lanes_left(&at, &end);
+        let enough = self.t.inst(format_args!("icmp uge i32 {left}, {all}"));
+        self.t.branch(&enough, &piece, &rest);
+        self.t.label(&piece);
+        self.piece(part.block, all, &at, None, &fails)?;
+        self.go_forward(&at, &all.to_string());
+        self.t.jump(&next);
+
+        // And what is left.
+        self.t.label(&rest);
+        let some = FEW.min(self.w);
+        let left = self.lanes_left(&at, &end);
+        let any = self.t.inst(format_args!("icmp ne i32 {left}, 0"));
+        self.t.branch(&any, &few, &done);
+        self.t.label(&few);
+        let here = self.t.intrinsic("umin.i32", I32, &[(I32, &left), (I32, &some.to_string())]);
+        let mask = {
+            let each = I32.times(some);
+            let lanes = Text::list(Elem::I32, (0..some).map(u64::from));
+            let left = self.t.repeat(I32, &left, some);
+            self.t.compare("icmp ult", each, &lanes, &left)
+        };
+        self.piece(part.block, some, &at, Some(mask), &fails)?;
+        self.go_forward(&at, &here);
+        self.t.jump(&rest);
+
+        self.t.label(&fails);
+        self.part_fails(b, part, &at, &end);
+        self.begin(part.block, None);
+        self.t.label(&done);
+        self.go_whole(part.block, &Target { block: part.next, args: Default::default() });
+        Ok(())
+    }
+
+    /// From which lane to which, as 32 bits.
+    fn lanes_of(&mut self, part: Part) -> (Reg, Reg) {
+        let (w, one) = (u64::from(self.w), self.one(self.ty(part.first)));
+        let (first, bound) = (self.scalar(part.first), self.scalar(part.bound));
+        let narrow = |e: &mut Self, count: &str| e.t.convert("trunc", one, count, I32);
+        let less = self.t.binary("sub", one, &bound, &first);
+        let or_equal = match part.which {
+            Which::Equal => {
+                let there = self.t.compare("icmp ult", one, &less, &Text::constant(one, w));
+                let lane = narrow(self, &less);
+                let from = self.t.inst(format_args!("select i1 {there}, i32 {lane}, i32 0"));
+                let count = self.t.inst(format_args!("zext i1 {there} to i32"));
+                let to = self.t.inst(format_args!("add i32 {from}, {count}"));
+                return (from, to);
+            }
+            Which::Below { or_equal } | Which::Others { or_equal } => or_equal,
+        };
+        let order = |name: &str| format!("icmp {}{name}", if part.signed { 's' } else { 'u' });
+        if !is_tid(self.func, self.plan, part.first)
+            && let Some(careful) = self.careful.clone()
+        {
+            let last = self.t.binary("add", one, &first, &Text::constant(one, w - 1));
+            let even = self.t.compare(&order("le"), one, &first, &last);
+            let on = self.t.fresh_label("even");
+            self.t.branch_likely(&even, &on, &careful);
+            self.t.label(&on);
+        }
+        // Of the lanes from the first on, all that are less than so many above it.
+        let (none, most) = if or_equal { ("lt", w - 1) } else { ("le", w) };
+        let none = self.t.compare(&order(none), one, &bound, &first);
+        let suffix = one.suffix();
+        let most = Text::constant(one, most);
+        let mut count = self.t.intrinsic(&format!("umin.{suffix}"), one, &[(one, &less), (one, &most)]);
+        if or_equal {
+            count = self.t.binary("add", one, &count, "1");
+        }
+        let count = narrow(self, &count);
+        let count = self.t.inst(format_args!("select i1 {none}, i32 0, i32 {count}"));
+        match part.which {
+            Which::Others { .. } => (count, w.to_string()),
+            _ => ("0".into(), count),
+        }
+    }
+
+    fn lanes_left(&mut self, at: &str, end: &str) -> Reg {
+        let [at, end] = [at, end].map(|slot| self.t.inst(format_args!("load i32, ptr {slot}, align 8")));
+        self.t.inst(format_args!("sub i32 {end}, {at}"))
+    }
+
+    fn go_forward(&mut self, slot: &str, by: &str) {
+        let at = self.t.inst(format_args!("load i32, ptr {slot}, align 8"));
+        let next = self.t.inst(format_args!("add i32 {at}, {by}"));
+        self.t.line(format_args!("store i32 {next}, ptr {slot}, align 8"));
+    }
+
+    /// Writes a block for so many lanes from the one in `at` on, or those of them in the mask. Where a check fails it has done nothing yet.
+    fn piece(
+        &mut self,
+        b: Block,
+        lanes: u32,
+        at: &str,
+        mask: Option<Reg>,
+        fails: &str,
+    ) -> Result<(), Unsupported> {
+        self.begin(b, mask);
+        let w = std::mem::replace(&mut self.w, lanes);
+        self.careful = Some(fails.to_owned());
+        let insts = &self.func.block(b).insts;
+        let at = self.t.inst(format_args!("load i32, ptr {at}, align 8"));
+        for v in insts.iter().flat_map(|i| i.args.iter().chain(&i.guard)) {
+            let made_here = self.maker[v.index()].is_some_and(|(maker, _)| maker == b);
+            let Spread::Affine { stride, .. } = self.spread(*v) else { continue };
+            if made_here || self.known.contains_key(v) {
+                continue;
+            }
+            let one = self.one(self.ty(*v));
+            let lane = self.t.convert(if one.elem.bits() < 32 { "trunc" } else { "zext" }, I32, &at, one);
+            let stride = Text::constant(one, stride as u64 & one.elem.mask());
+            let further = self.t.binary("mul", one, &lane, &stride);
+            let first = self.scalar(*v);
+            let base = self.t.binary("add", one, &first, &further);
+            self.known.insert(*v, Known { bases: vec![base], ..Known::default() });
+        }
+        if self.mask.is_none() {
+            self.find_joint_checks();
+        } else {
+            self.joint_checks.clear();
+        }
+        for (index, inst) in insts.iter().enumerate() {
+            self.inst(index, inst)?;
+        }
+        self.w = w;
+        self.begin(b, None);
+        Ok(())
+    }
+
+    /// A check has failed: the lanes of the part that have not run it yet are at its start, all others behind it.
+    fn part_fails(&mut self, b: Block, part: Part, at: &str, end: &str) {
+        self.begin(part.block, None);
+        let (lanes, each) = (self.lanes(), I32.times(self.w));
+        let numbers = Text::list(Elem::I32, (0..self.w).map(u64::from));
+        let [at, end] = [at, end].map(|slot| {
+            let number = self.t.inst(format_args!("load i32, ptr {slot}, align 8"));
+            self.t.repeat(I32, &number, self.w)
+        });
+        let begun = self.t.compare("icmp ule", each, &at, &numbers);
+        let ends = self.t.compare("icmp ult", each, &numbers, &end);
+        let to_part = self.t.binary("and", lanes, &begun, &ends);
+        let to_next = self.t.binary("xor", lanes, &to_part, &Text::constant(lanes, 1));
+        let to = |block| Target { block, args: Default::default() };
+        let edges = [(to(part.block), to_part), (to(part.next), to_next)];
+        if edges.iter().all(|(to, _)| self.masked[to.block.index()]) {
+            self.come_apart();
+            self.go_apart(b, &edges);
+            self.go_on_apart(b);
+        } else {
+            self.hand_over_apart(b, &edges);
+        }
+    }
+}
+
+const I32: Shape = Shape { elem: Elem::I32, n: 1 };
