@@ -10,7 +10,7 @@ use hostwarp_isa::{Kind, Ty};
 use hostwarp_jit::llvm::wait_at_end;
 use hostwarp_jit::target::Target;
 use hostwarp_jit::{KernelText, Paths};
-use hostwarp_plan::{Assume, may_split_warps};
+use hostwarp_plan::{Assume, Loop, Shape, may_split_warps};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -508,11 +508,18 @@ impl<'a> LaunchBuilder<'a> {
         let in_registers = |w: u32| plan.pressure <= registers * 7 / 8 * bits / (32 * w);
         // A CTA in one piece has nobody to wait for at its barriers, and where there is little to do it is done once, not twice.
         let waits = func.blocks.iter().any(|b| matches!(b.term, Term::Barrier { .. }));
+        // A loop of one operation has nothing else to do while that takes its time: the more registers it goes over, the better.
+        let is_work = |i: &&Inst| {
+            let varies = i.result.is_some_and(|r| plan.shape[r.index()] == Shape::Varying);
+            varies && !matches!(i.op, Op::ToBits | Op::FromBits)
+        };
+        let work = |l: &Loop| l.blocks.iter().flat_map(|b| &func.block(*b).insts).filter(is_work).count();
+        let only_waits_for_itself = !few && !plan.loops.is_empty() && plan.loops.iter().all(|l| work(l) == 1);
         let in_one_piece = plain
             && insts.all(|i| packed(i).is_none())
             && matches!(threads, 256 | 512)
             && even(threads)
-            && (waits || plan.loops.is_empty() && !(few && self.is_far(block)))
+            && (waits || plan.loops.is_empty() && !(few && self.is_far(block)) || only_waits_for_itself)
             && plan.pressure <= registers * bits / (16 * threads)
             && Paths::likely(func, plan, threads) == Paths::Together;
         if in_one_piece {

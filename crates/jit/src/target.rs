@@ -201,6 +201,7 @@ fn host_x86() -> Target {
     let avx512 = AVX512.iter().all(|f| features.contains(f));
     let (tune, vector_bits) = match (features.contains(&"avx2"), avx512, amd) {
         (_, true, true) => ("znver4", 512),
+        (_, true, false) if has_avx512_fp16() => ("sapphirerapids", 512),
         (_, true, false) if features.contains(&"avx512vbmi2") => ("icelake-server", 512),
         (_, true, false) => ("skylake-avx512", 512),
         (true, false, true) => ("znver3", 256),
@@ -221,6 +222,13 @@ fn has_prefetchw() -> bool {
     use std::arch::x86_64::__cpuid;
     const EXTENDED: u32 = 0x8000_0000;
     __cpuid(EXTENDED).eax > EXTENDED && __cpuid(EXTENDED + 1).ecx & 1 << 8 != 0
+}
+
+/// Whether there is arithmetic on halves, which tells a generation of CPUs. It is not used.
+#[cfg(target_arch = "x86_64")]
+fn has_avx512_fp16() -> bool {
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
+    __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & 1 << 23 != 0
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -37,7 +37,7 @@ pub(super) struct Stream {
 impl Emitter<'_> {
     pub(super) fn prefetch(&mut self, place: &str, own: bool) {
         self.t.declarations.insert("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)".into());
-        let own = i32::from(own);
+        let own = i32::from(own && self.cpu.asks_to_own);
         self.t.line(format_args!("call void @llvm.prefetch.p0(ptr {place}, i32 {own}, i32 3, i32 1)"));
     }
 

@@ -1,39 +1,62 @@
 //! Atomics: lane after lane, in a function of the module. In shared memory plain loads and stores will do, for a CTA stays on one
 //! thread of the host.
 
-use std::fmt::Write;
-
-use hostwarp_ir::{AtomicOp, Elem, FBin, Inst, IntBin, Op, Round, Space, Type};
+use hostwarp_ir::{AtomicOp, Elem, FBin, Inst, IntBin, Op, Round, Space, Type, Value};
 use hostwarp_plan::Shape as Spread;
 
+use super::check::Spots;
 use super::text::Text;
 use super::{Emitter, Known, Reg, Shape, ops};
+
+/// How an atomic is asked for: what a function for it takes and answers.
+#[derive(Clone, Copy)]
+struct Ask {
+    op: AtomicOp,
+    ty: Type,
+    /// In shared memory.
+    alone: bool,
+    /// What offsets are.
+    index: Shape,
+    /// Not all lanes take part.
+    some: bool,
+    /// All have the same operand.
+    same: bool,
+    /// Somebody wants to know what memory held.
+    wanted: bool,
+}
 
 impl Emitter<'_> {
     pub(super) fn atomic(&mut self, index: usize, inst: &Inst) {
         let (Some(r), Op::Atomic(op, mem)) = (inst.result, inst.op) else { return };
         let access = self.access(index, inst, mem, self.ty(r));
         let all = self.all(access.ty);
+        let operand = *inst.args.last().unwrap_or(&inst.args[0]);
+        let wanted = self.is_used(r);
         self.order(mem, true);
         let old = self.guarded(inst.guard, all, "zeroinitializer", |e, mask| {
-            let value = e.vector(*inst.args.last().unwrap_or(&inst.args[0]));
             let compare = (op == AtomicOp::Cas).then(|| e.vector(inst.args[1]));
-            let helper = e.atomic_helper(op, access.space, access.ty);
+            let same = e.spread(operand) == Spread::Uniform;
+            let value = if same { e.scalar(operand) } else { e.vector(operand) };
             let (fast, slow, done) = e.labels();
             let mut quick = None;
-            if let Some(helper) = helper {
+            if e.has_helper(op, access.space, access.ty) {
                 let outside = e.known.clone();
-                let (base, offsets, _) = e.check_any(&access, mask, &fast, &slow);
+                let Spots { base, offsets, index, .. } = e.check_any(&access, mask, &fast, &slow);
                 e.t.label(&fast);
-                let (wide, w) = (Shape::new(Elem::I64, e.w), e.w);
-                let bits = match mask {
-                    None => "-1".to_owned(),
-                    Some(mask) => e.bits(mask),
-                };
+                let alone = access.space == Space::Shared;
+                let ask = Ask { op, ty: access.ty, alone, index, some: mask.is_some(), same, wanted };
+                let helper = e.atomic_helper(ask);
+                let w = e.w;
+                let lanes = mask.map(|mask| format!(", i{w} {}", e.bits(mask))).unwrap_or_default();
+                let each = if same { e.one(access.ty) } else { all };
                 let expected = compare.as_ref().map(|c| format!(", {all} {c}")).unwrap_or_default();
-                let old = e.t.inst(format_args!(
-                    "call {all} {helper}(ptr {base}, {wide} {offsets}, i{w} {bits}, {all} {value}{expected})"
-                ));
+                let args = format!("ptr {base}, {index} {offsets}{lanes}, {each} {value}{expected}");
+                let old = if wanted {
+                    e.t.inst(format_args!("call {all} {helper}({args})"))
+                } else {
+                    e.t.line(format_args!("call void {helper}({args})"));
+                    "zeroinitializer".into()
+                };
                 if e.careful.is_some() {
                     return old;
                 }
@@ -43,20 +66,31 @@ impl Emitter<'_> {
                 e.known = outside;
             }
             let outside = e.known.clone();
-            e.t.line(format_args!("store {all} {value}, ptr %data, align 64"));
+            let values = e.vector(operand);
+            e.t.line(format_args!("store {all} {values}, ptr %data, align 64"));
             if let Some(compare) = &compare {
                 e.t.line(format_args!("store {all} {compare}, ptr %compare, align 64"));
             }
             e.ask_engine(&access, mask);
-            let asked = e.t.inst(format_args!("load {all}, ptr %data, align 64"));
+            let asked = if wanted {
+                e.t.inst(format_args!("load {all}, ptr %data, align 64"))
+            } else {
+                "zeroinitializer".into()
+            };
             e.known = outside;
             let Some((quick, from)) = quick else { return asked };
             let after = e.t.current.clone();
             e.t.jump(&done);
             e.t.label(&done);
+            if !wanted {
+                return asked;
+            }
             e.t.phi(all, [(&quick, &from), (&asked, &after)])
         });
         self.order(mem, false);
+        if !wanted {
+            return;
+        }
         let mut known = Known { vector: Some(old), ..Known::default() };
         if self.spread(r) != Spread::Varying {
             self.known.insert(r, known.clone());
@@ -65,79 +99,123 @@ impl Emitter<'_> {
         self.define(r, known);
     }
 
-    /// A function that does the op for every lane in `%bits`, ascending, and answers what memory held; 0 in other lanes. None for
-    /// what is left to the engine.
-    fn atomic_helper(&mut self, op: AtomicOp, space: Space, ty: Type) -> Option<String> {
-        let alone = match space {
-            Space::Shared => true,
-            Space::Global | Space::Generic => false,
-            _ => return None,
-        };
-        if !matches!(ty, Type::I32 | Type::I64) {
-            return None;
-        }
-        let (w, one) = (self.w, self.one(ty));
-        let (all, wide) = (self.all(ty), Shape::new(Elem::I64, w));
+    /// Whether anything is made of a value.
+    fn is_used(&self, v: Value) -> bool {
+        let mut blocks = self.plan.order.iter().map(|b| self.func.block(*b));
+        blocks.any(|b| {
+            let by = |i: &Inst| i.args.contains(&v) || i.guard == Some(v);
+            let handed = || b.term.targets().iter().any(|t| t.args.contains(&v));
+            b.insts.iter().any(by) || b.term.uses().contains(&v) || handed()
+        })
+    }
+
+    /// Whether compiled code does an atomic by itself; else it is left to the engine.
+    fn has_helper(&self, op: AtomicOp, space: Space, ty: Type) -> bool {
+        let there = matches!(space, Space::Shared | Space::Global | Space::Generic);
+        let simple = matches!(ty, Type::I32 | Type::I64);
+        there && simple && body(&mut Text::default(), self.cpu, op, ty, space == Space::Shared).is_some()
+    }
+
+    /// A function that does an op [that there is one for](Self::has_helper) for every lane, or every one in `%bits`, ascending, and answers what memory
+    /// held, 0 in other lanes.
+    fn atomic_helper(&mut self, ask: Ask) -> String {
+        let Ask { op, ty, alone, index, some, same, wanted } = ask;
+        let (w, one, all) = (self.w, self.one(ty), self.all(ty));
         let mut t = Text::default();
-        let body = body(&mut t, self.cpu, op, ty, alone)?;
-        let kind = if alone { "shared" } else { "global" };
-        let name = format!(
-            "@atomic.{}.{kind}.{}",
-            format!("{op:?}").replace(|c: char| !c.is_alphanumeric(), ""),
-            one.suffix()
-        );
-        self.t.declarations.extend(t.declarations);
-        self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
-        let extend = super::lane_number(w);
-        let expected = if op == AtomicOp::Cas { format!(", {all} %expecteds") } else { String::new() };
-        self.helpers.entry(name.clone()).or_insert_with(|| {
-            let mut text = format!(
-                "define internal {all} {name}(ptr %base, {wide} %offsets, i{w} %bits, {all} %values{expected}) noinline nounwind {{
-entry:
-  %o = alloca {wide}, align 64
-  %v = alloca {all}, align 64
-  %c = alloca {all}, align 64
-  %r = alloca {all}, align 64
-  store {wide} %offsets, ptr %o, align 64
-  store {all} %values, ptr %v, align 64
-  store {all} zeroinitializer, ptr %r, align 64
-"
-            );
-            if op == AtomicOp::Cas {
-                let _ = writeln!(text, "  store {all} %expecteds, ptr %c, align 64");
+        let body = body(&mut t, self.cpu, op, ty, alone).unwrap_or_default();
+        let op_name = format!("{op:?}").replace(|c: char| !c.is_alphanumeric(), "");
+        let mut name = format!("@atomic.{op_name}.{}.{}", if alone { "shared" } else { "global" }, one.suffix());
+        for (is, what) in
+            [(index.elem == Elem::I32, ".near"), (some, ".some"), (same, ".same"), (!wanted, ".unseen")]
+        {
+            if is {
+                name.push_str(what);
             }
-            let _ = write!(
-                text,
-                "  br label %loop
-loop:
-  %left = phi i{w} [%bits, %entry], [%rest, %done]
+        }
+        self.t.declarations.extend(t.declarations);
+        if some {
+            self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
+        }
+        if self.helpers.contains_key(&name) {
+            return name;
+        }
+        let (size, offset) = (ty.bytes(), index.times(1));
+        let cas = op == AtomicOp::Cas;
+        let given = |is: bool, what: String| if is { what } else { String::new() };
+        // Nothing is kept that the lanes do not differ in.
+        let arrays: [(bool, &str, Shape, &str); 4] = [
+            (true, "o", index, "%offsets"),
+            (!same, "v", all, "%values"),
+            (cas, "c", all, "%expecteds"),
+            (wanted, "r", all, "zeroinitializer"),
+        ];
+        let kept = arrays.iter().filter(|(is, ..)| *is);
+        let entry: String = kept
+            .clone()
+            .map(|(_, n, shape, _)| format!("  %{n} = alloca {shape}, align 64\n"))
+            .chain(kept.map(|(_, n, shape, from)| format!("  store {shape} {from}, ptr %{n}, align 64\n")))
+            .collect();
+        let each = |n: &str, what: &str, one: Shape| {
+            let align = one.elem.bytes();
+            format!(
+                "  %{n}.at = getelementptr {one}, ptr %{n}, i64 %lane\n  %{what} = load {one}, ptr %{n}.at, align {align}\n"
+            )
+        };
+        let (first, next) = if some {
+            (
+                format!(
+                    "  %left = phi i{w} [%bits, %entry], [%rest, %done]
   %lane.w = call i{w} @llvm.cttz.i{w}(i{w} %left, i1 false)
-  %lane = {extend}
-  %o.at = getelementptr i64, ptr %o, i64 %lane
-  %offset = load i64, ptr %o.at, align 8
-  %p = getelementptr i8, ptr %base, i64 %offset
-  %v.at = getelementptr {one}, ptr %v, i64 %lane
-  %value = load {one}, ptr %v.at, align {size}
-  %c.at = getelementptr {one}, ptr %c, i64 %lane
-  %expected = load {one}, ptr %c.at, align {size}
-{body}  br label %done
-done:
-  %r.at = getelementptr {one}, ptr %r, i64 %lane
-  store {one} %old, ptr %r.at, align {size}
-  %less = sub i{w} %left, 1
+  %lane = {}
+",
+                    super::lane_number(w)
+                ),
+                format!(
+                    "  %less = sub i{w} %left, 1
   %rest = and i{w} %left, %less
   %end = icmp eq i{w} %rest, 0
-  br i1 %end, label %out, label %loop
+"
+                ),
+            )
+        } else {
+            (
+                "  %lane = phi i64 [0, %entry], [%next, %done]\n".into(),
+                format!("  %next = add i64 %lane, 1\n  %end = icmp eq i64 %next, {w}\n"),
+            )
+        };
+        let text = format!(
+            "define internal {answer} {name}(ptr %base, {index} %offsets{bits}, {operand}{expected}) noinline nounwind {{
+entry:
+{entry}  br label %loop
+loop:
+{first}{load_offset}  %p = getelementptr i8, ptr %base, {offset} %offset
+{load_value}{load_expected}{body}  br label %done
+done:
+{store_old}{next}  br i1 %end, label %out, label %loop
 out:
-  %held = load {all}, ptr %r, align 64
-  ret {all} %held
-}}
+{ret}}}
 ",
-                size = ty.bytes()
-            );
-            text
-        });
-        Some(name)
+            answer = if wanted { all.to_string() } else { "void".into() },
+            bits = given(some, format!(", i{w} %bits")),
+            operand = if same { format!("{one} %value") } else { format!("{all} %values") },
+            expected = given(cas, format!(", {all} %expecteds")),
+            load_offset = each("o", "offset", offset),
+            load_value = given(!same, each("v", "value", one)),
+            load_expected = given(cas, each("c", "expected", one)),
+            store_old = given(
+                wanted,
+                format!(
+                    "  %r.at = getelementptr {one}, ptr %r, i64 %lane\n  store {one} %old, ptr %r.at, align {size}\n"
+                )
+            ),
+            ret = if wanted {
+                format!("  %held = load {all}, ptr %r, align 64\n  ret {all} %held\n")
+            } else {
+                "  ret void\n".into()
+            },
+        );
+        self.helpers.insert(name.clone(), text);
+        name
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{Block, Elem, IntBin, Op, Space, Value};
+use hostwarp_ir::{Block, Elem, IntBin, Op, Space, Type, Value};
 use hostwarp_memory::{RawView, map};
 
 use super::ahead::Stream;
@@ -26,6 +26,17 @@ pub(super) struct JointCheck {
     members: Vec<(usize, i64)>,
     /// The address of `from`, for each row that differs, once it has been checked.
     begin: Option<Vec<Reg>>,
+}
+
+/// Where lanes access memory, each in its own place.
+pub(super) struct Spots {
+    pub(super) base: Reg,
+    /// From the base, for each lane.
+    pub(super) offsets: Reg,
+    /// What offsets are: 32 bits, with a sign, or 64.
+    pub(super) index: Shape,
+    /// An offset, of one lane, that is certainly there if any is.
+    pub(super) safe: Reg,
 }
 
 impl Emitter<'_> {
@@ -449,16 +460,19 @@ impl Emitter<'_> {
         Some(places)
     }
 
-    /// Checks every lane: all must be in one allocation, which they are if they are in the lowest one's. Answers the base, the
-    /// offsets from it, and an offset that is certainly there.
+    /// Checks every lane: all must be in one allocation, which they are if they are in the lowest one's.
     pub(super) fn check_any(
         &mut self,
         access: &Access,
         mask: Option<&str>,
         fast: &str,
         slow: &str,
-    ) -> (Reg, Reg, Reg) {
+    ) -> Spots {
         let size = access.size();
+        let windowed = matches!(access.space, Space::Shared | Space::Const | Space::Param);
+        if windowed && self.ty(access.address) == Type::I32 {
+            return self.check_any_in_window(access, mask, fast, slow);
+        }
         let all = Shape::new(Elem::I64, self.w);
         let lanes = self.lanes();
         let w = self.w;
@@ -520,6 +534,41 @@ impl Emitter<'_> {
             safe = self.t.inst(format_args!("add i64 {safe}, {own}"));
         }
         self.t.branch_likely(&fine, fast, slow);
-        (base, places, safe)
+        Spots { base, offsets: places, index: all, safe }
+    }
+
+    /// The same for a space that is all there from its beginning to its end, with addresses of 32 bits: a rotation and a comparison of each.
+    fn check_any_in_window(&mut self, access: &Access, mask: Option<&str>, fast: &str, slow: &str) -> Spots {
+        let (size, w, lanes) = (access.size(), self.w, self.lanes());
+        let (base, len) = self.window(access.space);
+        let places = self.places(access.space, size.into(), size);
+        let name = format!("{}.{size}.any", len.trim_start_matches('%'));
+        let shift = size.trailing_zeros();
+        // Offsets are taken as signed.
+        let most = i32::MAX as u64 >> shift;
+        self.t.declarations.insert("declare i64 @llvm.umin.i64(i64, i64)".into());
+        let few = self.once(&format!("{name}.few"), |_| {
+            format!("call i64 @llvm.umin.i64(i64 {places}, i64 {most})")
+        });
+        let places = self.once(&name, |_| format!("trunc i64 {few} to i32"));
+        let one = Shape::new(Elem::I32, 1);
+        let index = one.times(w);
+        let offsets = self.vector(access.address);
+        let mut place = offsets.clone();
+        if shift > 0 {
+            let shift = Text::constant(index, shift.into());
+            let args = [(index, offsets.as_str()), (index, &offsets), (index, &shift)];
+            place = self.t.intrinsic(&format!("fshr.{}", index.suffix()), index, &args);
+        }
+        let places = self.t.repeat(one, &places, w);
+        let mut good = self.t.compare("icmp ult", index, &place, &places);
+        if let Some(mask) = mask {
+            let off = self.t.binary("xor", lanes, mask, &Text::constant(lanes, 1));
+            good = self.t.binary("or", lanes, &good, &off);
+        }
+        let bits = self.bits(&good);
+        let every = self.t.inst(format_args!("icmp eq i{w} {bits}, -1"));
+        self.t.branch_likely(&every, fast, slow);
+        Spots { base, offsets, index, safe: "0".into() }
     }
 }

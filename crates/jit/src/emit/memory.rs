@@ -9,6 +9,7 @@ use std::mem::offset_of;
 use hostwarp_ir::{Elem, Inst, Mem, Op, Order, Scope, Space, Type, Value};
 use hostwarp_plan::Shape as Spread;
 
+use super::check::Spots;
 use super::{Emitter, Known, Reg, Shape, Text, Unsupported};
 use crate::abi::{Callbacks, Ctx};
 
@@ -274,9 +275,9 @@ impl Emitter<'_> {
                 self.load_row(access, &places, mask)
             }
             Pattern::OnePerRow | Pattern::Any => {
-                let (base, offsets, safe) = self.check_any(access, mask, &fast, &slow);
+                let spots = self.check_any(access, mask, &fast, &slow);
                 self.t.label(&fast);
-                self.gather(access, &base, &offsets, &safe, mask)
+                self.gather(access, &spots, mask)
             }
         };
         if self.careful.is_some() {
@@ -359,9 +360,9 @@ impl Emitter<'_> {
                 self.store_row(access, &places, mask, &vector);
             }
             Pattern::OnePerRow | Pattern::Any => {
-                let (base, offsets, _) = self.check_any(access, mask, &fast, &slow);
+                let spots = self.check_any(access, mask, &fast, &slow);
                 self.t.label(&fast);
-                self.scatter(access, &base, &offsets, mask, &vector);
+                self.scatter(access, &spots, mask, &vector);
             }
         }
         if self.careful.is_some() {
@@ -543,20 +544,21 @@ impl Emitter<'_> {
         self.t.shuffle(lanes, mask, "poison", (0..self.w).flat_map(|l| (0..count).map(move |_| l)))
     }
 
-    fn gather(&mut self, access: &Access, base: &str, offsets: &str, safe: &str, mask: Option<&str>) -> Reg {
+    fn gather(&mut self, access: &Access, spots: &Spots, mask: Option<&str>) -> Reg {
+        let Spots { base, offsets, index, safe } = spots;
         let all = self.all(access.ty);
         let (part, count) = self.parts(access.ty);
-        let (wide, lanes, w) = (Shape::new(Elem::I64, self.w), self.lanes(), self.w);
+        let (index, lanes, w) = (*index, self.lanes(), self.w);
         let mut loaded = vec![];
         for i in 0..count {
             let at = if i == 0 {
-                offsets.to_owned()
+                offsets.clone()
             } else {
-                self.t.binary("add", wide, offsets, &Text::constant(wide, u64::from(8 * i)))
+                self.t.binary("add", index, offsets, &Text::constant(index, u64::from(8 * i)))
             };
             let hardware = self.cpu.avx512 && part.elem.bits() >= 32;
             loaded.push(if hardware {
-                let pointers = self.t.inst(format_args!("getelementptr i8, ptr {base}, {wide} {at}"));
+                let pointers = self.t.inst(format_args!("getelementptr i8, ptr {base}, {index} {at}"));
                 let align = access.ty.elem.bytes();
                 let on = mask.map_or_else(|| Text::constant(lanes, 1), str::to_owned);
                 let suffix = part.suffix();
@@ -567,15 +569,15 @@ impl Emitter<'_> {
                     "call {part} @llvm.masked.gather.{suffix}.v{w}p0(<{w} x ptr> {pointers}, i32 {align}, {lanes} {on}, {part} zeroinitializer)"
                 ))
             } else {
-                let helper = self.gather_helper(part);
+                let helper = self.gather_helper(part, index);
                 let at = match mask {
                     None => at,
                     Some(mask) => {
-                        let safe = self.t.repeat(I64, safe, w);
-                        self.t.select(lanes, mask, wide, &at, &safe)
+                        let safe = self.t.repeat(index.times(1), safe, w);
+                        self.t.select(lanes, mask, index, &at, &safe)
                     }
                 };
-                let value = self.t.inst(format_args!("call {part} {helper}(ptr {base}, {wide} {at})"));
+                let value = self.t.inst(format_args!("call {part} {helper}(ptr {base}, {index} {at})"));
                 match mask {
                     None => value,
                     Some(mask) => self.t.select(lanes, mask, part, &value, "zeroinitializer"),
@@ -588,16 +590,16 @@ impl Emitter<'_> {
 
     /// A function that loads one element per lane, for CPUs that have no good instruction for it. Called, not in line: the text
     /// is long, and LLVM takes its time over it.
-    fn gather_helper(&mut self, part: Shape) -> String {
-        let name = format!("@gather.{}", part.suffix());
-        let (w, one, wide) = (self.w, part.times(1), Shape::new(Elem::I64, self.w));
+    fn gather_helper(&mut self, part: Shape, index: Shape) -> String {
+        let name = format!("@gather.{}.{}", part.suffix(), index.suffix());
+        let (w, one, offset) = (self.w, part.times(1), index.times(1));
         self.helpers.entry(name.clone()).or_insert_with(|| {
             let mut text =
-                format!("define internal {part} {name}(ptr %base, {wide} %offsets) noinline nounwind {{\n");
+                format!("define internal {part} {name}(ptr %base, {index} %offsets) noinline nounwind {{\n");
             let mut value = "poison".to_owned();
             for lane in 0..w {
-                let _ = writeln!(text, "  %o{lane} = extractelement {wide} %offsets, i64 {lane}");
-                let _ = writeln!(text, "  %p{lane} = getelementptr i8, ptr %base, i64 %o{lane}");
+                let _ = writeln!(text, "  %o{lane} = extractelement {index} %offsets, i64 {lane}");
+                let _ = writeln!(text, "  %p{lane} = getelementptr i8, ptr %base, {offset} %o{lane}");
                 let _ = writeln!(text, "  %x{lane} = load {one}, ptr %p{lane}, align 1");
                 let _ =
                     writeln!(text, "  %v{lane} = insertelement {part} {value}, {one} %x{lane}, i64 {lane}");
@@ -609,23 +611,24 @@ impl Emitter<'_> {
         name
     }
 
-    fn scatter(&mut self, access: &Access, base: &str, offsets: &str, mask: Option<&str>, value: &str) {
+    fn scatter(&mut self, access: &Access, spots: &Spots, mask: Option<&str>, value: &str) {
+        let Spots { base, offsets, index, .. } = spots;
         let all = self.all(access.ty);
         let (part, count) = self.parts(access.ty);
-        let (wide, lanes, w) = (Shape::new(Elem::I64, self.w), self.lanes(), self.w);
+        let (index, lanes, w) = (*index, self.lanes(), self.w);
         let row = part.times(w * count);
         let value = self.t.convert("bitcast", all, value, row);
         for i in 0..count {
             let (at, value) = if count == 1 {
-                (offsets.to_owned(), value.clone())
+                (offsets.clone(), value.clone())
             } else {
-                let at = self.t.binary("add", wide, offsets, &Text::constant(wide, u64::from(8 * i)));
+                let at = self.t.binary("add", index, offsets, &Text::constant(index, u64::from(8 * i)));
                 (at, self.t.shuffle(row, &value, "poison", (0..w).map(|l| l * count + i)))
             };
             let on = mask.map_or_else(|| Text::constant(lanes, 1), str::to_owned);
             // Where lanes meet in one place the highest stays, in hardware as in the loop.
             if self.cpu.avx512 && part.elem.bits() >= 32 {
-                let pointers = self.t.inst(format_args!("getelementptr i8, ptr {base}, {wide} {at}"));
+                let pointers = self.t.inst(format_args!("getelementptr i8, ptr {base}, {index} {at}"));
                 let align = access.ty.elem.bytes();
                 let suffix = part.suffix();
                 self.t.declarations.insert(format!(
@@ -635,27 +638,27 @@ impl Emitter<'_> {
                     "call void @llvm.masked.scatter.{suffix}.v{w}p0({part} {value}, <{w} x ptr> {pointers}, i32 {align}, {lanes} {on})"
                 ));
             } else {
-                let helper = self.scatter_helper(part);
+                let helper = self.scatter_helper(part, index);
                 let bits = self.bits(&on);
                 self.t.line(format_args!(
-                    "call void {helper}(ptr {base}, {wide} {at}, {part} {value}, i{w} {bits})"
+                    "call void {helper}(ptr {base}, {index} {at}, {part} {value}, i{w} {bits})"
                 ));
             }
         }
     }
 
-    fn scatter_helper(&mut self, part: Shape) -> String {
-        let name = format!("@scatter.{}", part.suffix());
-        let (w, one, wide) = (self.w, part.times(1), Shape::new(Elem::I64, self.w));
+    fn scatter_helper(&mut self, part: Shape, index: Shape) -> String {
+        let name = format!("@scatter.{}.{}", part.suffix(), index.suffix());
+        let (w, one, offset) = (self.w, part.times(1), index.times(1));
         self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
         self.helpers.entry(name.clone()).or_insert_with(|| {
             let extend = super::lane_number(w);
             format!(
-                "define internal void {name}(ptr %base, {wide} %offsets, {part} %values, i{w} %bits) noinline nounwind {{
+                "define internal void {name}(ptr %base, {index} %offsets, {part} %values, i{w} %bits) noinline nounwind {{
 entry:
-  %o = alloca {wide}, align 64
+  %o = alloca {index}, align 64
   %v = alloca {part}, align 64
-  store {wide} %offsets, ptr %o, align 64
+  store {index} %offsets, ptr %o, align 64
   store {part} %values, ptr %v, align 64
   %none = icmp eq i{w} %bits, 0
   br i1 %none, label %done, label %loop
@@ -663,11 +666,11 @@ loop:
   %left = phi i{w} [%bits, %entry], [%rest, %loop]
   %lane.w = call i{w} @llvm.cttz.i{w}(i{w} %left, i1 false)
   %lane = {extend}
-  %oa = getelementptr i64, ptr %o, i64 %lane
-  %offset = load i64, ptr %oa, align 8
+  %oa = getelementptr {offset}, ptr %o, i64 %lane
+  %offset = load {offset}, ptr %oa, align 4
   %va = getelementptr {one}, ptr %v, i64 %lane
   %value = load {one}, ptr %va, align 1
-  %p = getelementptr i8, ptr %base, i64 %offset
+  %p = getelementptr i8, ptr %base, {offset} %offset
   store {one} %value, ptr %p, align 1
   %less = sub i{w} %left, 1
   %rest = and i{w} %left, %less
