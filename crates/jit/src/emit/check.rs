@@ -448,7 +448,7 @@ impl Emitter<'_> {
             e.place(access.space, &here)
         });
         if check.begin.is_some() {
-            self.t.jump(fast);
+            self.t.fall_to(fast);
         } else {
             let even = self.even(check.root);
             let len = (check.to - check.from) as u64;

@@ -76,6 +76,7 @@ pub(crate) struct Text {
     next: u32,
     /// The label of the block being written.
     pub(crate) current: String,
+    falls_to: Option<String>,
     /// Whole `declare` lines.
     pub(crate) declarations: BTreeSet<String>,
     /// Whether [`Text::select`] has to keep LLVM from what it [does wrong](Text::keep_apart).
@@ -132,6 +133,9 @@ impl Text {
 
     /// Starts a block.
     pub(crate) fn label(&mut self, label: &str) {
+        if self.falls_to.take().as_deref() == Some(label) {
+            return;
+        }
         label.clone_into(&mut self.current);
         let _ = writeln!(self.body, "{label}:");
     }
@@ -140,6 +144,11 @@ impl Text {
     pub(crate) fn fresh_label(&mut self, what: &str) -> String {
         self.next += 1;
         format!("{what}.{}", self.next)
+    }
+
+    /// Goes on with a block that nobody else goes to, and that is written next: there is nothing to end.
+    pub(crate) fn fall_to(&mut self, label: &str) {
+        self.falls_to = Some(label.to_owned());
     }
 
     /// Ends a block with a branch that nearly always goes to `likely`.
