@@ -3,14 +3,13 @@
 use crate::code::{Codes, Compiled};
 use crate::schedule::{Interp, Jit, Progress, RunCtas, run_grid};
 use crate::tiers::{InTurns, Tiered, is_much};
+use crate::width::Choice;
 use crate::{Buffer, Error, Kernel, Pod};
 use hostwarp_interp::{Launch, Limits, Program};
-use hostwarp_ir::{Inst, Op, Term};
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_jit::llvm::wait_at_end;
-use hostwarp_jit::target::Target;
 use hostwarp_jit::{KernelText, Paths};
-use hostwarp_plan::{Assume, Loop, Shape, may_split_warps};
+use hostwarp_plan::Assume;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -468,7 +467,7 @@ impl<'a> LaunchBuilder<'a> {
         self.kernel.cache().lock().program(self.kernel.compiled(), assume)
     }
 
-    /// Lanes in one vector: as many as the registers hold of what is alive at once. Narrower than a warp only where nobody can tell.
+    /// Lanes in one vector, asked for or [chosen](Choice).
     fn choose_width(&self, block: [u32; 3]) -> Result<u32, Error> {
         match self.width {
             Some(w @ (8 | 16 | 32 | 64 | 128 | 256 | 512)) => {
@@ -484,58 +483,9 @@ impl<'a> LaunchBuilder<'a> {
             None => {}
         }
         let program = self.program(Assume::for_block(block, 32))?;
-        let (func, plan) = (program.func(), program.plan());
-        let even = |w: u32| Assume::for_block(block, w).contiguous_x;
-        if !even(32) && may_split_warps(func) {
-            // Narrower groups do not go round the corner: accesses stay contiguous, `tid.y` stays uniform.
-            return Ok([16, 8].into_iter().find(|w| block[0].is_multiple_of(*w)).unwrap_or(32));
-        }
-        let threads: u32 = block.iter().product();
-        let fits = |w: u32| threads.is_multiple_of(w) && even(w);
-        // Lanes that leave a loop wait for the others: the fewer the better.
-        let apart = plan.loops.iter().any(|l| l.divergent_exit);
-        // Atomics go lane by lane anyhow, and ops on packed floats need registers in between.
-        let mut insts = func.blocks.iter().flat_map(|b| &b.insts);
-        let packed = |i: &Inst| i.result.map(|r| func.ty(r)).filter(|ty| ty.count > 1);
-        let plain = insts
-            .clone()
-            .all(|i| !matches!(i.op, Op::Atomic(..)) && !packed(i).is_some_and(|ty| ty.is_float()));
-        let target = self.kernel.module().device().target();
-        // Few registers of each stream, one after the other, come sooner than many where the CPU looks ahead by itself, if they come from memory.
-        let few = target.as_ref().is_ok_and(Target::streams_alone);
-        let (registers, bits) = target.map_or((32, 512), |t| (t.vector_registers(), t.vector_bits));
-        // What is alive should stay in registers: at 128 lanes, 32 of 512 bits hold three words of each and what is needed in between.
-        let in_registers = |w: u32| plan.pressure <= registers * 7 / 8 * bits / (32 * w);
-        // A CTA in one piece has nobody to wait for at its barriers, and where there is little to do it is done once, not twice.
-        let waits = func.blocks.iter().any(|b| matches!(b.term, Term::Barrier { .. }));
-        // A loop of one operation has nothing else to do while that takes its time: the more registers it goes over, the better.
-        let is_work = |i: &&Inst| {
-            let varies = i.result.is_some_and(|r| plan.shape[r.index()] == Shape::Varying);
-            varies && !matches!(i.op, Op::ToBits | Op::FromBits)
-        };
-        let work = |l: &Loop| l.blocks.iter().flat_map(|b| &func.block(*b).insts).filter(is_work).count();
-        let only_waits_for_itself = !few && !plan.loops.is_empty() && plan.loops.iter().all(|l| work(l) == 1);
-        let in_one_piece = plain
-            && insts.all(|i| packed(i).is_none())
-            && matches!(threads, 256 | 512)
-            && even(threads)
-            && (waits || plan.loops.is_empty() && !(few && self.is_far(block)) || only_waits_for_itself)
-            && plan.pressure <= registers * bits / (16 * threads)
-            && Paths::likely(func, plan, threads) == Paths::Together;
-        if in_one_piece {
-            return Ok(threads);
-        }
-        let most = if apart {
-            32
-        } else if plain && (waits || !few) {
-            128
-        } else {
-            64
-        };
-        // The narrowest registers are soon too few for a warp.
-        let least = if bits < 256 && may_split_warps(func) { 16 } else { 32 };
-        let mut widths = [128, 64, 32, 16].into_iter().filter(|w| (least..=most).contains(w));
-        Ok(widths.find(|w| (fits(*w) || *w <= 32) && in_registers(*w)).unwrap_or(least))
+        let (func, plan, target) = (program.func(), program.plan(), self.kernel.module().device().target());
+        let (target, far) = (target.as_ref().ok(), self.is_far(block));
+        Ok(Choice { func, plan, block, target, far }.lanes())
     }
 
     fn prepare(&self, block: [u32; 3]) -> Result<Ready, Error> {

@@ -20,6 +20,7 @@ mod module;
 mod schedule;
 mod threads;
 mod tiers;
+mod width;
 
 pub use buffer::{Buffer, Pod};
 pub use cache::{Cache, CacheUsage};

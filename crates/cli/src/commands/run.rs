@@ -95,7 +95,8 @@ pub struct Run {
 struct Dims([u32; 3]);
 
 fn widths() -> impl TypedValueParser<Value = u32> {
-    PossibleValuesParser::new(["8", "16", "32", "64", "128", "256", "512"]).try_map(|lanes| lanes.parse::<u32>())
+    PossibleValuesParser::new(["8", "16", "32", "64", "128", "256", "512"])
+        .try_map(|lanes| lanes.parse::<u32>())
 }
 
 fn dims(text: &str) -> Result<Dims, String> {

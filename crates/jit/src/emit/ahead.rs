@@ -135,7 +135,7 @@ impl Emitter<'_> {
     /// it: then the next is asked for one turn ahead.
     pub(super) fn step_of(&mut self, access: &Access) -> Option<Reg> {
         let (root, _) = self.root(self.block, access.address);
-        if access.space != Space::Global || self.ty(root) != Type::I64 {
+        if self.cpu.streams_alone || access.space != Space::Global || self.ty(root) != Type::I64 {
             return None;
         }
         let plan = self.plan;
@@ -179,7 +179,8 @@ impl Emitter<'_> {
         let plan = self.plan;
         let inner = plan.loop_of[to.block.index()].map(|l| &plan.loops[l]);
         let outside = plan.loop_of[from.index()].is_none();
-        let Some(l) = inner.filter(|l| outside && l.header == to.block) else { return };
+        let asks = outside && !self.cpu.streams_alone;
+        let Some(l) = inner.filter(|l| asks && l.header == to.block) else { return };
         let slides = |e: &Self, p: Value| {
             let loads = l.blocks.iter().flat_map(|b| e.func.block(*b).insts.iter().map(move |i| (*b, i)));
             let is_row =

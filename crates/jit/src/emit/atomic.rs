@@ -124,7 +124,8 @@ impl Emitter<'_> {
         let mut t = Text::default();
         let body = body(&mut t, self.cpu, op, ty, alone).unwrap_or_default();
         let op_name = format!("{op:?}").replace(|c: char| !c.is_alphanumeric(), "");
-        let mut name = format!("@atomic.{op_name}.{}.{}", if alone { "shared" } else { "global" }, one.suffix());
+        let mut name =
+            format!("@atomic.{op_name}.{}.{}", if alone { "shared" } else { "global" }, one.suffix());
         for (is, what) in
             [(index.elem == Elem::I32, ".near"), (some, ".some"), (same, ".same"), (!wanted, ".unseen")]
         {

@@ -461,13 +461,7 @@ impl Emitter<'_> {
     }
 
     /// Checks every lane: all must be in one allocation, which they are if they are in the lowest one's.
-    pub(super) fn check_any(
-        &mut self,
-        access: &Access,
-        mask: Option<&str>,
-        fast: &str,
-        slow: &str,
-    ) -> Spots {
+    pub(super) fn check_any(&mut self, access: &Access, mask: Option<&str>, fast: &str, slow: &str) -> Spots {
         let size = access.size();
         let windowed = matches!(access.space, Space::Shared | Space::Const | Space::Param);
         if windowed && self.ty(access.address) == Type::I32 {
@@ -547,9 +541,8 @@ impl Emitter<'_> {
         // Offsets are taken as signed.
         let most = i32::MAX as u64 >> shift;
         self.t.declarations.insert("declare i64 @llvm.umin.i64(i64, i64)".into());
-        let few = self.once(&format!("{name}.few"), |_| {
-            format!("call i64 @llvm.umin.i64(i64 {places}, i64 {most})")
-        });
+        let few = self
+            .once(&format!("{name}.few"), |_| format!("call i64 @llvm.umin.i64(i64 {places}, i64 {most})"));
         let places = self.once(&name, |_| format!("trunc i64 {few} to i32"));
         let one = Shape::new(Elem::I32, 1);
         let index = one.times(w);

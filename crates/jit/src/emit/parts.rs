@@ -5,7 +5,9 @@
 //! evenly spaced begins at its first. So there are no masks but for the last few lanes, registers that nobody needs are not gone over, and all lanes
 //! are together again behind the block: they never come apart, unless a check fails.
 
-use hostwarp_ir::{Block, Elem, Function, Inst, IntCmp, Op, Order, Space, Special, Target, Term, Type, Value};
+use hostwarp_ir::{
+    Block, Elem, Function, Inst, IntCmp, Op, Order, Space, Special, Target, Term, Type, Value,
+};
 use hostwarp_plan::{Plan, Shape as Spread};
 
 use super::paths::{at_the_end, wraps_unseen};

@@ -39,19 +39,13 @@ impl Paths {
     }
 
     /// By block, whether there is code for part of the lanes.
-    pub(super) fn masked(
-        self,
-        func: &Function,
-        plan: &Plan,
-        parts: &[Option<parts::Part>],
-    ) -> Vec<bool> {
+    pub(super) fn masked(self, func: &Function, plan: &Plan, parts: &[Option<parts::Part>]) -> Vec<bool> {
         let mut masked = vec![self == Paths::All; func.blocks.len()];
         if self != Paths::Parting {
             return masked;
         }
         // Where lanes that have parted get to.
-        let parting =
-            plan.order.iter().filter(|b| plan.divergent[b.index()] && parts[b.index()].is_none());
+        let parting = plan.order.iter().filter(|b| plan.divergent[b.index()] && parts[b.index()].is_none());
         let targets = |b: &Block| func.block(*b).term.targets().iter().map(|t| t.block).collect::<Vec<_>>();
         let mut work: Vec<Block> = parting.flat_map(targets).collect();
         while let Some(b) = work.pop() {
