@@ -34,6 +34,24 @@ const PTX: &str = "\
     ret;
 }
 
+// The threads below a number write theirs, starting at the address.
+.visible .entry part(.param .u64 out, .param .u32 below)
+{
+    .reg .pred %p;
+    .reg .b32 %t, %n;
+    .reg .b64 %a;
+    mov.u32 %t, %tid.x;
+    ld.param.u32 %n, [below];
+    setp.ge.u32 %p, %t, %n;
+    @%p bra ON;
+    ld.param.u64 %a, [out];
+    mad.wide.u32 %a, %t, 4, %a;
+    st.global.u32 [%a], %t; // part
+ON:
+    bar.sync 0;
+    ret;
+}
+
 // Reads at address + scale * number of the thread.
 .visible .entry gather(.param .u64 from, .param .u32 scale, .param .u64 out)
 {
@@ -338,6 +356,24 @@ fn past_the_end_of_a_buffer() {
     };
     let launch = |l: LaunchBuilder<'_>, b: &Buffer<u32>| run(l.grid([2, 1, 1]).block([32, 1, 1]).arg(b));
     fails("number", launch, ErrorKind::Fault, expected);
+}
+
+#[test]
+fn part_of_the_threads_past_the_end() {
+    // 50 elements: in pieces of some lanes, the one that reaches past them is begun by lanes that do not.
+    for threads in [64, 256, 512] {
+        let expected = |b: &Buffer<u32>| {
+            let (at, base) = (b.address() + 200, b.address());
+            assert_eq!(b.to_vec().expect("its contents")[..48], (0..48).collect::<Vec<u32>>());
+            format!(
+                "kernel `part`, line {}, CTA (0, 0, 0), thread (50, 0, 0): 4-byte store at {at:#x} is directly past the end of the \
+                 200-byte allocation at {base:#x} (`data`)",
+                line("part")
+            )
+        };
+        let launch = |l: LaunchBuilder<'_>, b: &Buffer<u32>| run(l.block([threads, 1, 1]).arg(b).arg(53u32));
+        fails("part", launch, ErrorKind::Fault, expected);
+    }
 }
 
 #[test]
@@ -854,7 +890,7 @@ fn arguments_that_do_not_fit() {
     let module = load(&device());
     let error = module.kernel("numbers").expect_err("no such kernel");
     assert!(
-        error.to_string().starts_with("there is no kernel `numbers`; the module has number, gather"),
+        error.to_string().starts_with("there is no kernel `numbers`; the module has number, part, gather"),
         "{error}"
     );
 }

@@ -38,7 +38,7 @@ fn run(
 
 /// The interpreter, and compiled code at every width.
 fn ways() -> Vec<(Engine, Option<u32>)> {
-    let jit = [None, Some(32), Some(64), Some(128), Some(256)].map(|width| (Engine::Jit, width));
+    let jit = [None, Some(32), Some(64), Some(128), Some(256), Some(512)].map(|width| (Engine::Jit, width));
     [(Engine::Interp, None)].into_iter().chain(jit).collect()
 }
 
@@ -467,4 +467,159 @@ fn compiled_code_that_would_need_too_much_stack_is_refused() {
     let refused = launch.run().unwrap_err().to_string();
     assert!(refused.contains("too much is kept at once"), "{refused}");
     assert_eq!(buffer.to_vec().unwrap(), words);
+}
+
+/// Every thread stores a word of shared memory first, at a place of its own that begins `FROM` words in, and reads what nobody has written: what lies `AWAY` words from
+/// there, which it then leaves changed for the next CTA.
+fn stores_first(threads: u32, from: u32, away: i32) -> String {
+    format!(
+        "
+.visible .entry kernel(.param .u64 out)
+{{
+    .shared .align 4 .b32 own[{words}];
+    .reg .b32 %t, %c, %i, %s, %n, %v, %w;
+    .reg .b64 %o;
+    mov.u32 %t, %tid.x;
+    mov.u32 %c, %ctaid.x;
+    mad.lo.u32 %i, %c, {threads}, %t;
+    mov.u32 %n, own;
+    shl.b32 %s, %t, 2;
+    add.u32 %s, %s, %n;
+    st.shared.u32 [%s+{from}], %i;
+    bar.sync 0;
+    ld.shared.u32 %v, [%s+{from}];
+    ld.shared.u32 %w, [%s+{at}];
+    mad.lo.u32 %v, %w, 1000, %v;
+    bar.sync 0;
+    st.shared.u32 [%s+{at}], 7;
+    ld.param.u64 %o, [out];
+    mad.wide.u32 %o, %i, 4, %o;
+    st.global.u32 [%o], %v;
+    ret;
+}}
+",
+        words = 2 * threads,
+        from = 4 * from,
+        at = 4 * (from as i32 + away),
+    )
+}
+
+#[test]
+fn shared_memory_is_zero_beside_what_is_stored_first() {
+    for threads in [256, 512] {
+        for (from, away) in [(0, threads as i32), (threads, -(threads as i32)), (threads - 5, -7), (0, 9)] {
+            // What a thread changes lies among what others store, or not at all.
+            let among = |i: u32| {
+                let at = i as i32 + away;
+                (0..threads as i32).contains(&at).then_some(at as u32)
+            };
+            let expected: Vec<u32> = (0..6 * threads)
+                .map(|i| {
+                    let (cta, t) = (i / threads, i % threads);
+                    let seen = among(t).map_or(0, |other| cta * threads + other);
+                    seen.wrapping_mul(1000).wrapping_add(i)
+                })
+                .collect();
+            for way in ways() {
+                let shape = ([6, 1, 1], [threads, 1, 1]);
+                let buffers = [vec![0; expected.len()]];
+                let got = run(&stores_first(threads, from, away), shape, way, 0, &buffers);
+                assert!(got == expected, "{way:?}, {threads} threads, {from}, {away}");
+            }
+        }
+    }
+}
+
+/// Threads for which a comparison of their number with a number of the CTA holds change a row of shared memory, and where they equal it one word of it.
+fn changes_part(compare: &str, ty: &str, turned: bool, not: bool, threads: u32) -> String {
+    let operands = if turned { "%n, %k" } else { "%k, %n" };
+    let not = if not { "!" } else { "" };
+    format!(
+        "
+.visible .entry kernel(.param .u64 bounds, .param .u64 out)
+{{
+    .shared .align 4 .b32 own[{threads}];
+    .reg .pred %p;
+    .reg .b32 %t, %c, %i, %s, %n, %k, %v;
+    .reg .b64 %b, %o;
+    mov.u32 %t, %tid.x;
+    mov.u32 %c, %ctaid.x;
+    mad.lo.u32 %i, %c, {threads}, %t;
+    ld.param.u64 %b, [bounds];
+    mad.wide.u32 %b, %c, 4, %b;
+    ld.global.u32 %n, [%b];
+    mov.u32 %s, own;
+    mad.lo.u32 %s, %t, 4, %s;
+    st.shared.u32 [%s], %i;
+    bar.sync 0;
+    sub.u32 %k, %t, 40;
+    setp.{compare}.{ty} %p, {operands};
+    @{not}%p bra CHANGE;
+    bra.uni ON;
+CHANGE:
+    ld.shared.u32 %v, [%s];
+    mad.lo.u32 %v, %v, 3, %t;
+    st.shared.u32 [%s], %v;
+ON:
+    bar.sync 0;
+    setp.ne.u32 %p, %t, %n;
+    @%p bra END;
+    ld.shared.u32 %v, [own+8];
+    add.u32 %v, %v, 1000000;
+    st.shared.u32 [own+8], %v;
+END:
+    bar.sync 0;
+    ld.shared.u32 %v, [%s];
+    ld.param.u64 %o, [out];
+    mad.wide.u32 %o, %i, 4, %o;
+    st.global.u32 [%o], %v;
+    ret;
+}}
+"
+    )
+}
+
+#[test]
+fn any_range_of_lanes_can_run_a_part() {
+    let mut bounds: Vec<u32> =
+        (0..70).chain([127, 128, 129, 215, 216, 217, 471, 472, 473, 511, 512]).collect();
+    bounds.extend([u32::MAX, u32::MAX - 39, u32::MAX - 40, u32::MAX - 41, 1 << 31, (1 << 31) - 1]);
+    let compares: [(&str, fn(i64, i64) -> bool); 6] = [
+        ("lt", |a, b| a < b),
+        ("le", |a, b| a <= b),
+        ("gt", |a, b| a > b),
+        ("ge", |a, b| a >= b),
+        ("eq", |a, b| a == b),
+        ("ne", |a, b| a != b),
+    ];
+    let threads = 512;
+    for (n, (compare, holds)) in compares.into_iter().enumerate() {
+        for (ty, turned, not) in
+            [("u32", false, false), ("s32", true, false), ("s32", false, true), ("u32", true, true)]
+        {
+            let mut expected = vec![];
+            for (c, bound) in (0..).zip(&bounds) {
+                let wide = |x: u32| if ty == "s32" { i64::from(x as i32) } else { i64::from(x) };
+                let mut own: Vec<u32> = (0..threads).map(|t: u32| c * threads + t).collect();
+                for t in 0..threads {
+                    let (k, n) = (wide(t.wrapping_sub(40)), wide(*bound));
+                    if holds(if turned { n } else { k }, if turned { k } else { n }) != not {
+                        own[t as usize] = own[t as usize].wrapping_mul(3).wrapping_add(t);
+                    }
+                }
+                if *bound < threads {
+                    own[2] = own[2].wrapping_add(1_000_000);
+                }
+                expected.extend(own);
+            }
+            let shape = ([bounds.len() as u32, 1, 1], [threads, 1, 1]);
+            let text = changes_part(compare, ty, turned, not, threads);
+            // All of them take their time.
+            let all = ways();
+            for way in [all[0], all[1], all[2 + n % (all.len() - 2)]] {
+                let got = run(&text, shape, way, 0, &[bounds.clone(), vec![0; expected.len()]]);
+                assert!(got == expected, "{way:?}, {compare}.{ty}, turned {turned}, not {not}");
+            }
+        }
+    }
 }

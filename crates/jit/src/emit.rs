@@ -465,6 +465,9 @@ group:
     fn spread_out(&mut self, ty: Type, bases: &[Reg], stride: i64) -> Reg {
         let row = self.row();
         let one = self.one(ty);
+        if self.w == 1 {
+            return bases[0].clone();
+        }
         let steps = |rows: u32| {
             let lanes = (0..rows).flat_map(|_| 0..i64::from(row));
             Text::list(ty.elem, lanes.map(|lane| lane.wrapping_mul(stride) as u64))

@@ -3,9 +3,11 @@
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{Block, Mem, Op, Space};
+use hostwarp_ir::{Block, Inst, Mem, Op, Space, Term, Value};
+use hostwarp_plan::Shape as Spread;
 
-use super::{Emitter, Reg};
+use super::control::NOWHERE;
+use super::{Emitter, Reg, Text};
 use crate::abi::{self, Callbacks, Ctx};
 
 impl Emitter<'_> {
@@ -146,11 +148,12 @@ cta.next:
         // Shared memory lies in whole lines.
         let line = hostwarp_memory::SHARED_LINE;
         let (shared, len) = self.window(Space::Shared);
+        let (look, from) = self.first_to_clear(line as u64);
         format!(
-            "  %clear.any = icmp ne i64 {len}, 0
+            "{look}  %clear.any = icmp ugt i64 {len}, {from}
   br i1 %clear.any, label %cta.clear, label %group
 cta.clear:
-  %clear.from = phi i64 [0, %cta.begin], [%clear.to, %cta.clear]
+  %clear.from = phi i64 [{from}, %cta.begin], [%clear.to, %cta.clear]
   %clear.at = getelementptr i8, ptr {shared}, i64 %clear.from
   store <{line} x i8> zeroinitializer, ptr %clear.at, align {line}
   %clear.to = add i64 %clear.from, {line}
@@ -158,6 +161,45 @@ cta.clear:
   br i1 %clear.more, label %cta.clear, label %group
 "
         )
+    }
+
+    /// From which byte of shared memory on a CTA must find it zero, in whole lines, with what is done to find out.
+    fn first_to_clear(&mut self, line: u64) -> (String, Reg) {
+        let Some((at, len)) = self.written_first() else { return (String::new(), "0".into()) };
+        let outside = std::mem::take(&mut self.t.body);
+        self.begin(NOWHERE, None);
+        let mut from = "0".to_owned();
+        if self.make_again(at, 0) {
+            let (one, first) = (self.one(self.ty(at)), self.scalar(at));
+            let begins = self.t.compare("icmp eq", one, &first, &Text::constant(one, 0));
+            from = self.t.inst(format_args!("select i1 {begins}, i64 {}, i64 0", len / line * line));
+        }
+        (std::mem::replace(&mut self.t.body, outside), from)
+    }
+
+    /// A row of shared memory that all lanes of a CTA store before they come to a barrier, and nobody reads before that: its address, and how long it
+    /// is.
+    fn written_first(&self) -> Option<(Value, u64)> {
+        let entry = self.func.block(Block::ENTRY);
+        let waits = match &entry.term {
+            Term::Jump(to) => {
+                let next = self.func.block(to.block);
+                next.insts.is_empty() && self.is_free_barrier(&next.term)
+            }
+            term => self.is_free_barrier(term),
+        };
+        let shared = |mem: Mem| matches!(mem.space, Space::Shared | Space::Generic);
+        let reaches = |i: &&Inst| matches!(i.op, Op::Load(m) | Op::Store(m) | Op::Atomic(_, m) if shared(m));
+        let mut accesses = entry.insts.iter().filter(reaches);
+        let only = accesses.next().filter(|_| waits && accesses.next().is_none())?;
+        let (Op::Store(Mem { space: Space::Shared, .. }), None, [at, value]) =
+            (only.op, only.guard, &only.args[..])
+        else {
+            return None;
+        };
+        let size = self.ty(*value).bytes() as u64;
+        let spread = Spread::Affine { stride: size as i64, may_wrap: false, by_row: false };
+        (self.rows == 1 && self.spread(*at) == spread).then_some((*at, size * u64::from(self.w)))
     }
 
     /// The next CTA's index, and on to `cta.begin`: nearly always the next along x.

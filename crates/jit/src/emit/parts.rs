@@ -2,8 +2,8 @@
 //!
 //! Where the condition compares what goes up by one from lane to lane with something uniform, the lanes that run the block are a range, and where
 //! the block takes scalars and leaves nothing behind but what it stores, it can be run piece by piece: a piece is so many lanes, and what is
-//! evenly spaced begins at its first. So there are no masks but for the last few lanes, registers that nobody needs are not gone over, and all lanes
-//! are together again behind the block: they never come apart, unless a check fails.
+//! evenly spaced begins at its first. So there are no masks, registers that nobody needs are not gone over, and all lanes are together again behind
+//! the block: they never come apart, unless a check fails.
 
 use hostwarp_ir::{
     Block, Elem, Function, Inst, IntCmp, Op, Order, Space, Special, Target, Term, Type, Value,
@@ -13,10 +13,9 @@ use hostwarp_plan::{Plan, Shape as Spread};
 use super::paths::{at_the_end, wraps_unseen};
 use super::{Emitter, Known, Reg, Shape, Text, Unsupported, is_seen};
 
-/// Lanes in a piece, all of which run the block.
-const PIECE: u32 = 64;
-/// Lanes in a piece of what is left.
-const FEW: u32 = 16;
+/// Lanes in a piece: as many of each size as fit go before the next. In a tree what a piece reads was stored as one, or is part of that, and so
+/// need not be in memory yet.
+const PIECES: [u32; 4] = [64, 16, 4, 1];
 
 /// A block that a range of the lanes run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -173,39 +172,22 @@ impl Emitter<'_> {
         let (from, to) = self.lanes_of(part);
         self.t.line(format_args!("store i32 {from}, ptr {at}, align 8"));
         self.t.line(format_args!("store i32 {to}, ptr {end}, align 8"));
-        let label = |name: &str| format!("part{n}.{name}");
-        let [next, piece, rest, few, done, fails] =
-            ["next", "piece", "rest", "few", "done", "fails"].map(label);
-
-        // Pieces that all lanes run.
-        let all = PIECE.min(self.w);
-        self.t.jump(&next);
-        self.t.label(&next);
-        let left = self.lanes_left(&at, &end);
-        let enough = self.t.inst(format_args!("icmp uge i32 {left}, {all}"));
-        self.t.branch(&enough, &piece, &rest);
-        self.t.label(&piece);
-        self.piece(part.block, all, &at, None, &fails)?;
-        self.go_forward(&at, &all.to_string());
-        self.t.jump(&next);
-
-        // And what is left.
-        self.t.label(&rest);
-        let some = FEW.min(self.w);
-        let left = self.lanes_left(&at, &end);
-        let any = self.t.inst(format_args!("icmp ne i32 {left}, 0"));
-        self.t.branch(&any, &few, &done);
-        self.t.label(&few);
-        let here = self.t.intrinsic("umin.i32", I32, &[(I32, &left), (I32, &some.to_string())]);
-        let mask = {
-            let each = I32.times(some);
-            let lanes = Text::list(Elem::I32, (0..some).map(u64::from));
-            let left = self.t.repeat(I32, &left, some);
-            self.t.compare("icmp ult", each, &lanes, &left)
-        };
-        self.piece(part.block, some, &at, Some(mask), &fails)?;
-        self.go_forward(&at, &here);
-        self.t.jump(&rest);
+        let label = |size: &str| format!("part{n}.{size}");
+        let [done, fails] = ["done", "fails"].map(label);
+        let sizes: Vec<u32> = PIECES.into_iter().filter(|size| *size <= self.w).collect();
+        self.t.jump(&label(&sizes[0].to_string()));
+        for (n, size) in sizes.iter().enumerate() {
+            let (next, piece) = (label(&size.to_string()), label(&format!("{size}.run")));
+            let rest = sizes.get(n + 1).map_or_else(|| done.clone(), |size| label(&size.to_string()));
+            self.t.label(&next);
+            let left = self.lanes_left(&at, &end);
+            let enough = self.t.inst(format_args!("icmp uge i32 {left}, {size}"));
+            self.t.branch(&enough, &piece, &rest);
+            self.t.label(&piece);
+            self.piece(part.block, *size, &at, &fails)?;
+            self.go_forward(&at, *size);
+            self.t.jump(&next);
+        }
 
         self.t.label(&fails);
         self.part_fails(b, part, &at, &end);
@@ -264,22 +246,15 @@ impl Emitter<'_> {
         self.t.inst(format_args!("sub i32 {end}, {at}"))
     }
 
-    fn go_forward(&mut self, slot: &str, by: &str) {
+    fn go_forward(&mut self, slot: &str, by: u32) {
         let at = self.t.inst(format_args!("load i32, ptr {slot}, align 8"));
         let next = self.t.inst(format_args!("add i32 {at}, {by}"));
         self.t.line(format_args!("store i32 {next}, ptr {slot}, align 8"));
     }
 
-    /// Writes a block for so many lanes from the one in `at` on, or those of them in the mask. Where a check fails it has done nothing yet.
-    fn piece(
-        &mut self,
-        b: Block,
-        lanes: u32,
-        at: &str,
-        mask: Option<Reg>,
-        fails: &str,
-    ) -> Result<(), Unsupported> {
-        self.begin(b, mask);
+    /// Writes a block for so many lanes from the one in `at` on. Where a check fails it has done nothing yet.
+    fn piece(&mut self, b: Block, lanes: u32, at: &str, fails: &str) -> Result<(), Unsupported> {
+        self.begin(b, None);
         let w = std::mem::replace(&mut self.w, lanes);
         self.careful = Some(fails.to_owned());
         let insts = &self.func.block(b).insts;
@@ -298,11 +273,7 @@ impl Emitter<'_> {
             let base = self.t.binary("add", one, &first, &further);
             self.known.insert(*v, Known { bases: vec![base], ..Known::default() });
         }
-        if self.mask.is_none() {
-            self.find_joint_checks();
-        } else {
-            self.joint_checks.clear();
-        }
+        self.find_joint_checks();
         for (index, inst) in insts.iter().enumerate() {
             self.inst(index, inst)?;
         }

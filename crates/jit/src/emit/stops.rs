@@ -126,7 +126,7 @@ impl Emitter<'_> {
 
     /// Makes a value that follows from the place of a lane in its CTA alone once more, in place of reading it from the frame. Where a group
     /// is all of the CTA such values are constants, and LLVM must see that they are whichever way code came.
-    fn make_again(&mut self, v: Value, depth: u32) -> bool {
+    pub(super) fn make_again(&mut self, v: Value, depth: u32) -> bool {
         if self.assume.cta.is_none() || self.wraps[v.index()] || depth > 16 {
             return false;
         }
