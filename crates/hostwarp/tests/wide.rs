@@ -584,7 +584,8 @@ fn any_range_of_lanes_can_run_a_part() {
     let mut bounds: Vec<u32> =
         (0..70).chain([127, 128, 129, 215, 216, 217, 471, 472, 473, 511, 512]).collect();
     bounds.extend([u32::MAX, u32::MAX - 39, u32::MAX - 40, u32::MAX - 41, 1 << 31, (1 << 31) - 1]);
-    let compares: [(&str, fn(i64, i64) -> bool); 6] = [
+    type Holds = fn(i64, i64) -> bool;
+    let compares: [(&str, Holds); 6] = [
         ("lt", |a, b| a < b),
         ("le", |a, b| a <= b),
         ("gt", |a, b| a > b),
