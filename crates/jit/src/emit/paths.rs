@@ -22,7 +22,7 @@ pub enum Paths {
 
 impl Paths {
     /// What a kernel in blocks of `threads` threads will hardly ever need more than. Lanes stay together if they come apart only
-    /// [at the end](at_the_end) of the data, or where one side is done [by part](parts) of them.
+    /// at the end of the data, or where part of them go round a block that the others run by pieces (`parts.rs`).
     pub fn likely(func: &Function, plan: &Plan, threads: u32) -> Paths {
         let (ends, parts) = (at_the_end(func, plan), parts::find(func, plan));
         let stays = |b: &Block| {
