@@ -162,6 +162,8 @@ struct Emitter<'a> {
     once: BTreeMap<String, Reg>,
     /// The op that makes a value again wherever it is needed.
     remade: Vec<Option<Op>>,
+    /// Values that something is made of.
+    used: Vec<bool>,
     /// Values that live from block to block.
     crosses: Vec<bool>,
     /// Values that are evenly spaced only if something did not wrap.
@@ -206,7 +208,7 @@ impl<'a> Emitter<'a> {
         let len = func.types.len();
         let mut remade = vec![None; len];
         let mut has_warp_sync = false;
-        let mut maker = vec![None; len];
+        let (mut maker, mut used) = (vec![None; len], vec![false; len]);
         for b in &plan.order {
             let data = func.block(*b);
             for (n, i) in data.insts.iter().enumerate() {
@@ -218,6 +220,11 @@ impl<'a> Emitter<'a> {
                 }
             }
             has_warp_sync |= matches!(data.term, Term::WarpSync { .. });
+            let by_insts = data.insts.iter().flat_map(|i| i.args.iter().chain(&i.guard));
+            let handed = data.term.targets().into_iter().flat_map(|t| &t.args);
+            for v in by_insts.chain(handed).copied().chain(data.term.uses()) {
+                used[v.index()] = true;
+            }
         }
         let mut crosses = vec![false; len];
         let mut range: Vec<Option<(u32, u32)>> = vec![None; len];
@@ -248,6 +255,7 @@ impl<'a> Emitter<'a> {
             group_entry: String::new(),
             once: BTreeMap::new(),
             remade,
+            used,
             crosses,
             wraps,
             maker,

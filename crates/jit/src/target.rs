@@ -152,6 +152,11 @@ impl Target {
         self.tune.starts_with("znver")
     }
 
+    /// Whether what will be written is best asked for as such. The latest of Intel's servers take a tenth longer if it is.
+    pub fn asks_to_own(&self) -> bool {
+        self.tune != "sapphirerapids"
+    }
+
     /// Whether the CPU has a feature, by LLVM's name.
     pub fn has(&self, feature: &str) -> bool {
         self.features.binary_search_by(|have| have.as_str().cmp(feature)).is_ok()

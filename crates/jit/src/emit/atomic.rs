@@ -1,7 +1,7 @@
 //! Atomics: lane after lane, in a function of the module. In shared memory plain loads and stores will do, for a CTA stays on one
 //! thread of the host.
 
-use hostwarp_ir::{AtomicOp, Elem, FBin, Inst, IntBin, Op, Round, Space, Type, Value};
+use hostwarp_ir::{AtomicOp, Elem, FBin, Inst, IntBin, Op, Round, Space, Type};
 use hostwarp_plan::Shape as Spread;
 
 use super::check::Spots;
@@ -31,7 +31,7 @@ impl Emitter<'_> {
         let access = self.access(index, inst, mem, self.ty(r));
         let all = self.all(access.ty);
         let operand = *inst.args.last().unwrap_or(&inst.args[0]);
-        let wanted = self.is_used(r);
+        let wanted = self.used[r.index()];
         self.order(mem, true);
         let old = self.guarded(inst.guard, all, "zeroinitializer", |e, mask| {
             let compare = (op == AtomicOp::Cas).then(|| e.vector(inst.args[1]));
@@ -97,16 +97,6 @@ impl Emitter<'_> {
             known.bases = vec![self.first_running(r)];
         }
         self.define(r, known);
-    }
-
-    /// Whether anything is made of a value.
-    fn is_used(&self, v: Value) -> bool {
-        let mut blocks = self.plan.order.iter().map(|b| self.func.block(*b));
-        blocks.any(|b| {
-            let by = |i: &Inst| i.args.contains(&v) || i.guard == Some(v);
-            let handed = || b.term.targets().iter().any(|t| t.args.contains(&v));
-            b.insts.iter().any(by) || b.term.uses().contains(&v) || handed()
-        })
     }
 
     /// Whether compiled code does an atomic by itself; else it is left to the engine.

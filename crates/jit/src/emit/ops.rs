@@ -24,7 +24,7 @@ pub(crate) struct Cpu {
     /// What is only read may be asked for as if it were to be written, which the memory of Intel's servers answers sooner; elsewhere such
     /// lines may count as changed.
     pub(crate) owns_cheaply: bool,
-    /// What will be written is asked for as such. The latest of Intel's servers take a tenth longer if it is.
+    /// See [`Target::asks_to_own`].
     pub(crate) asks_to_own: bool,
     /// See [`Target::streams_alone`].
     pub(crate) streams_alone: bool,
@@ -46,7 +46,7 @@ impl Cpu {
             avx: target.has("avx2"),
             avx512,
             owns_cheaply: ["icelake-server", "skylake-avx512"].contains(&&*target.tune),
-            asks_to_own: target.tune != "sapphirerapids",
+            asks_to_own: target.asks_to_own(),
             streams_alone: target.streams_alone(),
             registers: x86::Registers::new(target),
             lanes: (target.vector_bits / 32).max(8),

@@ -17,6 +17,9 @@ use super::{Emitter, Known, Reg, Shape, Text, Unsupported, is_seen};
 /// need not be in memory yet.
 const PIECES: [u32; 4] = [64, 16, 4, 1];
 
+/// Instructions of a longer block are not written once for each size.
+const LONGEST: usize = 64;
+
 /// A block that a range of the lanes run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Part {
@@ -30,6 +33,8 @@ pub(super) struct Part {
     which: Which,
     /// How they are compared.
     signed: bool,
+    /// What goes up is the number of a thread.
+    is_tid: bool,
 }
 
 /// The lanes that run a part.
@@ -49,116 +54,146 @@ pub(super) fn find(func: &Function, plan: &Plan) -> Vec<Option<Part>> {
     if plan.assume.rows != 1 || !plan.order.iter().any(|b| plan.divergent[b.index()]) {
         return parts;
     }
-    let mut sources = vec![0; func.blocks.len()];
-    for t in plan.order.iter().flat_map(|b| func.block(*b).term.targets()) {
-        sources[t.block.index()] += 1;
-    }
-    let (wraps, ends) = (wraps_unseen(func, plan), at_the_end(func, plan));
+    let (search, ends) = (Search::new(func, plan), at_the_end(func, plan));
     for b in plan.order.iter().filter(|b| plan.divergent[b.index()] && !ends[b.index()]) {
-        parts[b.index()] = find_at(func, plan, &wraps, &sources, *b);
+        parts[b.index()] = search.at(*b);
     }
     parts
 }
 
-fn find_at(func: &Function, plan: &Plan, wraps: &[bool], sources: &[u32], b: Block) -> Option<Part> {
-    let data = func.block(b);
-    let Term::Branch(c, yes, no) = &data.term else { return None };
-    let goes_on = |part: &Target, on: &Target| {
-        let term = &func.block(part.block).term;
-        let alone = sources[part.block.index()] == 1 && part.args.is_empty() && on.args.is_empty();
-        alone && matches!(term, Term::Jump(to) if to.block == on.block && to.args.is_empty())
-    };
-    let (part, next, if_so) = if goes_on(yes, no) {
-        (yes.block, no.block, true)
-    } else if goes_on(no, yes) {
-        (no.block, yes.block, false)
-    } else {
-        return None;
-    };
-    if plan.position[next.index()] <= plan.position[b.index()] || plan.suspends[part.index()] {
-        return None;
-    }
-    let makes = |i: &&Inst| i.result == Some(*c);
-    let Inst { op: Op::Cmp(op), args, .. } = data.insts.iter().find(makes)? else { return None };
-    let [x, y] = args[..] else { return None };
-    let uniform = |v: Value| plan.shape[v.index()] == Spread::Uniform;
-    let by_one = |v: Value| {
-        matches!(plan.shape[v.index()], Spread::Affine { stride: 1, may_wrap: false, by_row: false })
-    };
-    let (first, bound, even_first) = match (by_one(x) && uniform(y), uniform(x) && by_one(y)) {
-        (true, _) => (x, y, true),
-        (_, true) => (y, x, false),
-        _ => return None,
-    };
-    if !matches!(func.ty(first), Type::I32 | Type::I64) {
-        return None;
-    }
-    let ordered = |equal: bool| {
-        // Something uniform below what goes up: all but those not above it.
-        let or_equal = equal == even_first;
-        if even_first == if_so { Which::Below { or_equal } } else { Which::Others { or_equal } }
-    };
-    let which = match op {
-        IntCmp::LtU | IntCmp::LtS => ordered(false),
-        IntCmp::LeU | IntCmp::LeS => ordered(true),
-        IntCmp::Eq if if_so => Which::Equal,
-        IntCmp::Ne if !if_so => Which::Equal,
-        _ => return None,
-    };
-    // What may wrap is looked at before the block has been seen to do something.
-    let can_stop = !data.insts.iter().any(|i| is_seen(&i.op));
-    if which != Which::Equal && !can_stop && !is_tid(func, plan, first) {
-        return None;
-    }
-    let signed = matches!(op, IntCmp::LtS | IntCmp::LeS);
-    suits(func, plan, wraps, part, next).then_some(Part { block: part, next, first, bound, which, signed })
+/// What is looked at to find parts.
+struct Search<'a> {
+    func: &'a Function,
+    plan: &'a Plan,
+    /// How many edges lead to each block.
+    sources: Vec<u32>,
+    /// What makes each value.
+    maker: Vec<Option<Op>>,
+    /// Values that are needed at the start of some block.
+    crosses: Vec<bool>,
+    /// Values that may have wrapped unnoticed.
+    wraps: Vec<bool>,
 }
 
-/// The number of a thread is far from where numbers end.
-fn is_tid(func: &Function, plan: &Plan, v: Value) -> bool {
-    let makes = |i: &Inst| i.result == Some(v) && matches!(i.op, Op::Special(Special::Tid(_)));
-    plan.remat[v.index()] && func.blocks.iter().flat_map(|b| &b.insts).any(makes)
-}
-
-/// Whether a block can be run piece by piece: it takes scalars, leaves nothing behind but what it stores, at its end, and accesses rows, or one
-/// place.
-fn suits(func: &Function, plan: &Plan, wraps: &[bool], b: Block, next: Block) -> bool {
-    let insts = &func.block(b).insts;
-    let results: Vec<Value> = insts.iter().filter_map(|i| i.result).collect();
-    let constant = |v: Value| {
-        let makes = |i: &Inst| i.result == Some(v) && matches!(i.op, Op::Const(_));
-        plan.remat[v.index()] && func.blocks.iter().flat_map(|b| &b.insts).any(makes)
-    };
-    let even = |v: Value| match plan.shape[v.index()] {
-        Spread::Uniform => true,
-        Spread::Affine { by_row, .. } => !by_row && !wraps[v.index()],
-        Spread::Varying => constant(v),
-    };
-    let taken = |v: &Value| results.contains(v) || even(*v);
-    let simple = |i: &Inst| match i.op {
-        Op::Load(mem) | Op::Store(mem) => mem.order == Order::Weak && mem.space != Space::Local,
-        Op::Special(_) => false,
-        op => op.is_pure(),
-    };
-    let row_or_one = |i: &Inst| {
-        let size = match (i.op, i.result, i.args.get(1)) {
-            (Op::Load(_), Some(v), _) | (Op::Store(_), _, Some(&v)) => func.ty(v).bytes() as i64,
-            _ => return false,
-        };
-        match i.args.first().map(|at| plan.shape[at.index()]) {
-            Some(Spread::Uniform) => true,
-            Some(Spread::Affine { stride, .. }) => stride == size,
-            _ => false,
+impl<'a> Search<'a> {
+    fn new(func: &'a Function, plan: &'a Plan) -> Search<'a> {
+        let mut sources = vec![0; func.blocks.len()];
+        let (mut maker, mut crosses) = (vec![None; func.types.len()], vec![false; func.types.len()]);
+        for b in &plan.order {
+            let data = func.block(*b);
+            for t in data.term.targets() {
+                sources[t.block.index()] += 1;
+            }
+            for i in &data.insts {
+                if let Some(r) = i.result {
+                    maker[r.index()] = Some(i.op);
+                }
+            }
+            for v in &plan.live_in[b.index()] {
+                crosses[v.index()] = true;
+            }
         }
-    };
-    let live = |b: Block| &plan.live_in[b.index()];
-    let outlives = |v: &Value| plan.order.iter().any(|b| live(*b).contains(v));
-    let mut memory = insts.iter().filter(|i| matches!(i.op, Op::Load(_) | Op::Store(_))).rev();
-    results.iter().all(|r| !outlives(r) && !wraps[r.index()])
-        && insts.iter().all(|i| simple(i) && i.args.iter().chain(&i.guard).all(taken))
-        && memory.next().is_some_and(|last| is_seen(&last.op) && row_or_one(last))
-        && memory.all(|i| !is_seen(&i.op) && row_or_one(i))
-        && live(next).iter().all(|v| live(b).contains(v))
+        Search { func, plan, sources, maker, crosses, wraps: wraps_unseen(func, plan) }
+    }
+
+    fn at(&self, b: Block) -> Option<Part> {
+        let Search { func, plan, .. } = *self;
+        let data = func.block(b);
+        let Term::Branch(c, yes, no) = &data.term else { return None };
+        let goes_on = |part: &Target, on: &Target| {
+            let term = &func.block(part.block).term;
+            let alone = self.sources[part.block.index()] == 1 && part.args.is_empty() && on.args.is_empty();
+            alone && matches!(term, Term::Jump(to) if to.block == on.block && to.args.is_empty())
+        };
+        let (part, next, if_so) = if goes_on(yes, no) {
+            (yes.block, no.block, true)
+        } else if goes_on(no, yes) {
+            (no.block, yes.block, false)
+        } else {
+            return None;
+        };
+        if plan.position[next.index()] <= plan.position[b.index()] || plan.suspends[part.index()] {
+            return None;
+        }
+        let makes = |i: &&Inst| i.result == Some(*c);
+        let Inst { op: Op::Cmp(op), args, .. } = data.insts.iter().find(makes)? else { return None };
+        let [x, y] = args[..] else { return None };
+        let uniform = |v: Value| plan.shape[v.index()] == Spread::Uniform;
+        let by_one = |v: Value| {
+            matches!(plan.shape[v.index()], Spread::Affine { stride: 1, may_wrap: false, by_row: false })
+        };
+        let (first, bound, even_first) = match (by_one(x) && uniform(y), uniform(x) && by_one(y)) {
+            (true, _) => (x, y, true),
+            (_, true) => (y, x, false),
+            _ => return None,
+        };
+        if !matches!(func.ty(first), Type::I32 | Type::I64) {
+            return None;
+        }
+        let ordered = |equal: bool| {
+            // Something uniform below what goes up: all but those not above it.
+            let or_equal = equal == even_first;
+            if even_first == if_so { Which::Below { or_equal } } else { Which::Others { or_equal } }
+        };
+        let which = match op {
+            IntCmp::LtU | IntCmp::LtS => ordered(false),
+            IntCmp::LeU | IntCmp::LeS => ordered(true),
+            IntCmp::Eq if if_so => Which::Equal,
+            IntCmp::Ne if !if_so => Which::Equal,
+            _ => return None,
+        };
+        // What may wrap is looked at before the block has been seen to do something. The number of a thread is far from where numbers end.
+        let is_tid = plan.remat[first.index()]
+            && matches!(self.maker[first.index()], Some(Op::Special(Special::Tid(_))));
+        let can_stop = !data.insts.iter().any(|i| is_seen(&i.op));
+        if which != Which::Equal && !can_stop && !is_tid {
+            return None;
+        }
+        let signed = matches!(op, IntCmp::LtS | IntCmp::LeS);
+        let part = Part { block: part, next, first, bound, which, signed, is_tid };
+        self.suits(part.block, next).then_some(part)
+    }
+
+    /// Whether a block can be run piece by piece: it takes scalars, leaves nothing behind but what it stores, at its end, and accesses rows, or one
+    /// place.
+    fn suits(&self, b: Block, next: Block) -> bool {
+        let Search { func, plan, .. } = *self;
+        let insts = &func.block(b).insts;
+        let results: Vec<Value> = insts.iter().filter_map(|i| i.result).collect();
+        let constant =
+            |v: Value| plan.remat[v.index()] && matches!(self.maker[v.index()], Some(Op::Const(_)));
+        let even = |v: Value| match plan.shape[v.index()] {
+            Spread::Uniform => true,
+            Spread::Affine { by_row, .. } => !by_row && !self.wraps[v.index()],
+            Spread::Varying => constant(v),
+        };
+        let taken = |v: &Value| even(*v) || results.contains(v);
+        let simple = |i: &Inst| match i.op {
+            Op::Load(mem) | Op::Store(mem) => mem.order == Order::Weak && mem.space != Space::Local,
+            Op::Special(_) => false,
+            op => op.is_pure(),
+        };
+        let row_or_one = |i: &Inst| {
+            let size = match (i.op, i.result, i.args.get(1)) {
+                (Op::Load(_), Some(v), _) | (Op::Store(_), _, Some(&v)) => func.ty(v).bytes() as i64,
+                _ => return false,
+            };
+            match i.args.first().map(|at| plan.shape[at.index()]) {
+                Some(Spread::Uniform) => true,
+                Some(Spread::Affine { stride, .. }) => stride == size,
+                _ => false,
+            }
+        };
+        let live = |b: Block| &plan.live_in[b.index()];
+        let mut memory = insts.iter().filter(|i| matches!(i.op, Op::Load(_) | Op::Store(_))).rev();
+        // All of it is written four times.
+        insts.len() <= LONGEST
+            && results.iter().all(|r| !self.crosses[r.index()] && !self.wraps[r.index()])
+            && insts.iter().all(|i| simple(i) && i.args.iter().chain(&i.guard).all(taken))
+            && memory.next().is_some_and(|last| is_seen(&last.op) && row_or_one(last))
+            && memory.all(|i| !is_seen(&i.op) && row_or_one(i))
+            && live(next).iter().all(|v| live(b).contains(v))
+    }
 }
 
 impl Emitter<'_> {
@@ -215,7 +250,7 @@ impl Emitter<'_> {
             Which::Below { or_equal } | Which::Others { or_equal } => or_equal,
         };
         let order = |name: &str| format!("icmp {}{name}", if part.signed { 's' } else { 'u' });
-        if !is_tid(self.func, self.plan, part.first)
+        if !part.is_tid
             && let Some(careful) = self.careful.clone()
         {
             let last = self.t.binary("add", one, &first, &Text::constant(one, w - 1));
