@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use hostwarp::jit::Paths;
 use hostwarp::{Device, Effort, Emit, Engine};
 
 /// As `quick.rs` has it, or with care.
@@ -621,6 +622,118 @@ fn any_range_of_lanes_can_run_a_part() {
                 let got = run(&text, shape, way, 0, &[bounds.clone(), vec![0; expected.len()]]);
                 assert!(got == expected, "{way:?}, {compare}.{ty}, turned {turned}, not {not}");
             }
+        }
+    }
+}
+
+/// The threads below `n` store what they read `away` words from their own, of shared memory that holds squares.
+fn shifts_part(away: i32) -> String {
+    format!(
+        "
+.visible .entry kernel(.param .u64 bounds, .param .u64 out)
+{{
+    .shared .align 4 .b32 own[1024];
+    .reg .pred %p;
+    .reg .b32 %t, %c, %s, %n, %v;
+    .reg .b64 %b, %o;
+    mov.u32 %t, %tid.x;
+    mov.u32 %c, %ctaid.x;
+    ld.param.u64 %b, [bounds];
+    mad.wide.u32 %b, %c, 4, %b;
+    ld.global.u32 %n, [%b];
+    mov.u32 %s, own;
+    mad.lo.u32 %s, %t, 4, %s;
+    mul.lo.u32 %v, %t, %t;
+    st.shared.u32 [%s+1024], %v;
+    bar.sync 0;
+    setp.ge.u32 %p, %t, %n;
+    @%p bra ON;
+    ld.shared.u32 %v, [%s+{at}];
+    add.u32 %v, %v, 1;
+    st.shared.u32 [%s+1024], %v;
+ON:
+    bar.sync 0;
+    ld.shared.u32 %v, [%s+1024];
+    ld.param.u64 %o, [out];
+    mad.lo.u32 %n, %c, 256, %t;
+    mad.wide.u32 %o, %n, 4, %o;
+    st.global.u32 [%o], %v;
+    ret;
+}}
+",
+        at = 1024 + 4 * away,
+    )
+}
+
+/// PTX leaves open in which order lanes of a warp read and write, but they do it in one: all read, then all write.
+#[test]
+fn lanes_of_a_warp_that_run_a_part_read_before_they_write() {
+    let bounds: Vec<u32> = vec![1, 3, 16, 19, 31, 32, 40, 64, 69, 85, 100, 255, 256];
+    for away in [-1, -7, -31, 1, 5, 30] {
+        for way in ways() {
+            let shape = ([bounds.len() as u32, 1, 1], [256, 1, 1]);
+            let got = run(&shifts_part(away), shape, way, 0, &[bounds.clone(), vec![0; bounds.len() * 256]]);
+            for (cta, n) in got.chunks(256).zip(&bounds) {
+                for t in 0..256i32 {
+                    let from = t + away;
+                    if from < 0 || from / 32 != t / 32 {
+                        continue; // another warp may have been there
+                    }
+                    let expected = if t < *n as i32 { from * from + 1 } else { t * t };
+                    assert_eq!(
+                        cta[t as usize], expected as u32,
+                        "{way:?}, thread {t} below {n}, {away} away"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The threads below 200 store their number and a number of the CTA, added in 32 bits and extended to 64 before they part.
+const EXTENDED: &str = "
+.visible .entry kernel(.param .u64 bounds, .param .u64 out)
+{
+    .reg .pred %p;
+    .reg .b32 %t, %c, %n, %i;
+    .reg .b64 %b, %o, %v;
+    mov.u32 %t, %tid.x;
+    mov.u32 %c, %ctaid.x;
+    ld.param.u64 %b, [bounds];
+    mad.wide.u32 %b, %c, 4, %b;
+    ld.global.u32 %n, [%b];
+    add.u32 %n, %n, %t;
+    cvt.u64.u32 %v, %n;
+    ld.param.u64 %o, [out];
+    mad.lo.u32 %i, %c, 256, %t;
+    mad.wide.u32 %o, %i, 8, %o;
+    bar.sync 0;
+    setp.ge.u32 %p, %t, 200;
+    @%p bra END;
+    st.global.u64 [%o], %v;
+END:
+    ret;
+}
+";
+
+#[test]
+fn what_wraps_on_the_way_to_a_part_is_exact() {
+    let bounds: Vec<u32> = vec![0, u32::MAX, u32::MAX - 70, u32::MAX - 199, u32::MAX - 300, 5];
+    let expected: Vec<u64> = bounds
+        .iter()
+        .flat_map(|n| (0..256).map(|t| if t < 200 { u64::from(n.wrapping_add(t)) } else { 0 }))
+        .collect();
+    let device = Device::builder().memory(1 << 26).threads(1).effort(EFFORT).build().unwrap();
+    let module = device.load("wide.ptx", format!("{HEAD}{EXTENDED}")).unwrap_or_else(|e| panic!("{e}"));
+    let kernel = module.kernel("kernel").unwrap();
+    let bounds = device.buffer_from(&bounds).unwrap();
+    for (_, width) in ways() {
+        for paths in [Paths::Together, Paths::Parting, Paths::All] {
+            let out = device.buffer_from(&vec![0u64; expected.len()]).unwrap();
+            let launch = kernel.launch().grid([6, 1, 1]).block([256, 1, 1]).arg(&bounds).arg(&out);
+            let launch = launch.engine(Engine::Jit).paths(paths).width(width.unwrap_or(128));
+            launch.run().unwrap_or_else(|e| panic!("{e}"));
+            assert!(out.to_vec().unwrap() == expected, "{width:?} {paths:?}");
         }
     }
 }

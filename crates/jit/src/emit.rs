@@ -274,9 +274,10 @@ impl<'a> Emitter<'a> {
             has_warp_sync,
             stops: vec![],
             masked: vec![],
-            parts: parts::find(func, plan),
+            parts: vec![],
             savers: vec![],
         };
+        emitter.parts = parts::find(func, plan, &emitter.wraps);
         emitter.masked = paths.masked(func, plan, &emitter.parts);
         emitter.stops = emitter.find_stops();
         emitter.find_outliving(&range);

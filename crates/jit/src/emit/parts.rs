@@ -4,13 +4,16 @@
 //! the block takes scalars and leaves nothing behind but what it stores, it can be run piece by piece: a piece is so many lanes, and what is
 //! evenly spaced begins at its first. So there are no masks, registers that nobody needs are not gone over, and all lanes are together again behind
 //! the block: they never come apart, unless a check fails.
+//!
+//! A piece may end in the middle of a warp, whose lanes all read before any of them writes. So where a block reads what another of its lanes stores,
+//! that must be a lane of a later piece: a distance behind, less than a group, counts as a check that fails.
 
 use hostwarp_ir::{
     Block, Elem, Function, Inst, IntCmp, Op, Order, Space, Special, Target, Term, Type, Value,
 };
 use hostwarp_plan::{Plan, Shape as Spread};
 
-use super::paths::{at_the_end, wraps_unseen};
+use super::paths::at_the_end;
 use super::{Emitter, Known, Reg, Shape, Text, Unsupported, is_seen};
 
 /// Lanes in a piece: as many of each size as fit go before the next. In a tree what a piece reads was stored as one, or is part of that, and so
@@ -49,12 +52,13 @@ enum Which {
 }
 
 /// By block, the part that some of its lanes go to at its end. None where they hardly ever part: code for all of them will do.
-pub(super) fn find(func: &Function, plan: &Plan) -> Vec<Option<Part>> {
+/// `wraps` are values that may not be as evenly spaced as the plan says.
+pub(super) fn find(func: &Function, plan: &Plan, wraps: &[bool]) -> Vec<Option<Part>> {
     let mut parts = vec![None; func.blocks.len()];
     if plan.assume.rows != 1 || !plan.order.iter().any(|b| plan.divergent[b.index()]) {
         return parts;
     }
-    let (search, ends) = (Search::new(func, plan), at_the_end(func, plan));
+    let (search, ends) = (Search::new(func, plan, wraps), at_the_end(func, plan));
     for b in plan.order.iter().filter(|b| plan.divergent[b.index()] && !ends[b.index()]) {
         parts[b.index()] = search.at(*b);
     }
@@ -71,12 +75,11 @@ struct Search<'a> {
     maker: Vec<Option<Op>>,
     /// Values that are needed at the start of some block.
     crosses: Vec<bool>,
-    /// Values that may have wrapped unnoticed.
-    wraps: Vec<bool>,
+    wraps: &'a [bool],
 }
 
 impl<'a> Search<'a> {
-    fn new(func: &'a Function, plan: &'a Plan) -> Search<'a> {
+    fn new(func: &'a Function, plan: &'a Plan, wraps: &'a [bool]) -> Search<'a> {
         let mut sources = vec![0; func.blocks.len()];
         let (mut maker, mut crosses) = (vec![None; func.types.len()], vec![false; func.types.len()]);
         for b in &plan.order {
@@ -93,7 +96,7 @@ impl<'a> Search<'a> {
                 crosses[v.index()] = true;
             }
         }
-        Search { func, plan, sources, maker, crosses, wraps: wraps_unseen(func, plan) }
+        Search { func, plan, sources, maker, crosses, wraps }
     }
 
     fn at(&self, b: Block) -> Option<Part> {
@@ -151,7 +154,9 @@ impl<'a> Search<'a> {
         }
         let signed = matches!(op, IntCmp::LtS | IntCmp::LeS);
         let part = Part { block: part, next, first, bound, which, signed, is_tid };
-        self.suits(part.block, next).then_some(part)
+        // A single lane meets nobody.
+        let ordered = which == Which::Equal || self.keeps_order(part.block);
+        (ordered && self.suits(part.block, next)).then_some(part)
     }
 
     /// Whether a block can be run piece by piece: it takes scalars, leaves nothing behind but what it stores, at its end, and accesses rows, or one
@@ -196,6 +201,37 @@ impl<'a> Search<'a> {
     }
 }
 
+/// A block's store, the last of its accesses, and the loads before it that may read what other lanes store there.
+fn meetings(insts: &[Inst]) -> Option<(&Inst, Vec<&Inst>)> {
+    let last = insts.iter().rev().find(|i| matches!(i.op, Op::Store(_)))?;
+    let space = |i: &Inst| match i.op {
+        Op::Load(mem) | Op::Store(mem) => Some(mem.space),
+        _ => None,
+    };
+    let meets = |i: &&Inst| match (space(i), space(last)) {
+        (Some(Space::Const | Space::Param) | None, _) => false,
+        (Some(from), Some(to)) => from == to || [from, to].contains(&Space::Generic),
+        (_, None) => false,
+    };
+    Some((last, insts.iter().filter(|i| matches!(i.op, Op::Load(_))).filter(meets).collect()))
+}
+
+impl Search<'_> {
+    /// Whether it can be told when running that no lane reads what one of an earlier piece has stored: both are rows, of words of one size, so that they
+    /// are as far apart in all lanes.
+    fn keeps_order(&self, b: Block) -> bool {
+        let Some((store, loads)) = meetings(&self.func.block(b).insts) else { return true };
+        let (at, of) = (store.args[0], self.func.ty(store.args[1]));
+        loads.iter().all(|load| {
+            let rows = [load.args[0], at].map(|v| self.plan.shape[v.index()]);
+            let size = load.result.map(|r| self.func.ty(r).bytes());
+            rows.iter().all(|shape| matches!(shape, Spread::Affine { .. }))
+                && size == Some(of.bytes())
+                && self.func.ty(load.args[0]) == self.func.ty(at)
+        })
+    }
+}
+
 impl Emitter<'_> {
     /// Runs the lanes of a part at the end of a block that all have run, and goes on with all.
     pub(super) fn run_part(&mut self, b: Block, part: Part) -> Result<(), Unsupported> {
@@ -219,7 +255,7 @@ impl Emitter<'_> {
             let enough = self.t.inst(format_args!("icmp uge i32 {left}, {size}"));
             self.t.branch(&enough, &piece, &rest);
             self.t.label(&piece);
-            self.piece(part.block, *size, &at, &fails)?;
+            self.piece(part, *size, &at, &fails)?;
             self.go_forward(&at, *size);
             self.t.jump(&next);
         }
@@ -288,7 +324,8 @@ impl Emitter<'_> {
     }
 
     /// Writes a block for so many lanes from the one in `at` on. Where a check fails it has done nothing yet.
-    fn piece(&mut self, b: Block, lanes: u32, at: &str, fails: &str) -> Result<(), Unsupported> {
+    fn piece(&mut self, part: Part, lanes: u32, at: &str, fails: &str) -> Result<(), Unsupported> {
+        let b = part.block;
         self.begin(b, None);
         let w = std::mem::replace(&mut self.w, lanes);
         self.careful = Some(fails.to_owned());
@@ -309,12 +346,32 @@ impl Emitter<'_> {
             self.known.insert(*v, Known { bases: vec![base], ..Known::default() });
         }
         self.find_joint_checks();
+        let meetings = meetings(insts).filter(|_| part.which != Which::Equal);
         for (index, inst) in insts.iter().enumerate() {
+            if let Some((_, loads)) = meetings.as_ref().filter(|(store, _)| std::ptr::eq(*store, inst)) {
+                self.unless_behind(inst, loads, w, fails);
+            }
             self.inst(index, inst)?;
         }
         self.w = w;
         self.begin(b, None);
         Ok(())
+    }
+
+    /// Goes on to a store unless one of some loads has read what lanes before it in a group of `w` store.
+    fn unless_behind(&mut self, store: &Inst, loads: &[&Inst], w: u32, fails: &str) {
+        let group = u64::from(w) * self.ty(store.args[1]).bytes() as u64;
+        for load in loads.iter().filter(|load| load.args[0] != store.args[0]) {
+            let one = self.one(self.ty(load.args[0]));
+            let (from, to) = (self.scalar(load.args[0]), self.scalar(store.args[0]));
+            let distance = self.t.binary("sub", one, &from, &to);
+            // From one byte behind to one less than a group.
+            let above = self.t.binary("add", one, &distance, &Text::constant(one, group - 1));
+            let fine = self.t.compare("icmp uge", one, &above, &Text::constant(one, group - 1));
+            let on = self.t.fresh_label("ahead");
+            self.t.branch_likely(&fine, &on, fails);
+            self.t.label(&on);
+        }
     }
 
     /// A check has failed: the lanes of the part that have not run it yet are at its start, all others behind it.

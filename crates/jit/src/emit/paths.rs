@@ -24,7 +24,7 @@ impl Paths {
     /// What a kernel in blocks of `threads` threads will hardly ever need more than. Lanes stay together if they come apart only
     /// at the end of the data, or where part of them go round a block that the others run by pieces (`parts.rs`).
     pub fn likely(func: &Function, plan: &Plan, threads: u32) -> Paths {
-        let (ends, parts) = (at_the_end(func, plan), parts::find(func, plan));
+        let (ends, parts) = (at_the_end(func, plan), parts::find(func, plan, &wraps_unseen(func, plan)));
         let stays = |b: &Block| {
             let b = b.index();
             !plan.divergent[b] || ends[b] || parts[b].is_some()
