@@ -203,7 +203,7 @@ impl Shared<'_> {
     /// that threads are done at about the same time.
     fn take(&self, total: u64) -> Range<u64> {
         let chunk = |from: u64| match self.threads {
-            1 => MOST_AT_ONCE,
+            1 => 4 * MOST_AT_ONCE,
             n => ((total - from) / (n * 8)).clamp(1, MOST_AT_ONCE),
         };
         let end = |from: u64| (from < total).then(|| total.min(from + chunk(from)));

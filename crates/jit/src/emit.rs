@@ -29,6 +29,7 @@ mod check;
 mod control;
 mod frame;
 mod groups;
+mod in_step;
 mod memory;
 mod ops;
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -140,6 +141,8 @@ struct Known {
     /// The value of all lanes; if it is evenly spaced that of each row's first lane. Empty if not known.
     bases: Vec<Reg>,
     vector: Option<Reg>,
+    /// For rows that move on [in step](in_step): how far the others are from the first.
+    apart: Vec<Reg>,
     /// For what [may wrap](Emitter::wraps): whether it is evenly spaced after all.
     even: Option<Reg>,
 }
@@ -182,6 +185,8 @@ struct Emitter<'a> {
     careful: Option<String>,
     /// How many [windows](Emitter::fresh_window) there are.
     windows: u32,
+    /// Parameters of loops whose rows move on [in step](in_step).
+    in_step: HashMap<Value, in_step::Windows>,
     /// How many loads there are [from each parameter](Emitter::count_readers), once somebody has asked.
     readers: Option<HashMap<u64, u32>>,
     /// Accesses of the block being written that are checked together.
@@ -266,6 +271,7 @@ impl<'a> Emitter<'a> {
             mask: None,
             careful: None,
             windows: 0,
+            in_step: HashMap::new(),
             readers: None,
             joint_checks: vec![],
             lazy_compare: None,
@@ -280,6 +286,7 @@ impl<'a> Emitter<'a> {
         emitter.parts = parts::find(func, plan, &emitter.wraps);
         emitter.masked = paths.masked(func, plan, &emitter.parts);
         emitter.stops = emitter.find_stops();
+        emitter.in_step = emitter.find_in_step();
         emitter.find_outliving(&range);
         if paths == Paths::Together {
             emitter.early = emitter.find_early();
@@ -455,8 +462,11 @@ group:
         self.once(name, |_| format!("load {ty}, ptr {at}, align 4, !invariant.load !1"))
     }
 
-    /// A callback.
+    /// A callback, about to be called: it looks for the CTA's number in the context. The code itself keeps it elsewhere, for reading back what was
+    /// written for the CTA before would hold up every address, and even writing it costs a stream a few percent.
     fn callback(&mut self, name: &str, offset: usize) -> Reg {
+        let index = self.t.inst(format_args!("load i32, ptr %ctaid.x, align 8"));
+        self.t.line(format_args!("store i32 {index}, ptr %out.ctaid.x, align 4"));
         self.field(&format!("call.{name}"), "ptr", offset_of!(Ctx, callbacks) + offset)
     }
 
@@ -531,6 +541,10 @@ group:
             (Some(Op::Special(special)), Spread::Affine { by_row: true, .. }) => self.special_rows(special),
             (Some(Op::Special(special)), _) => vec![self.special(special)],
             (_, Spread::Varying) => vec![self.first_running(v)],
+            _ if self.in_step.contains_key(&v) => {
+                let (first, apart) = (self.first_in_step(v), self.apart(v));
+                self.rows_after(&first, &apart)
+            }
             _ => {
                 let homes = self.homes(v);
                 let load = |home| self.t.inst(format_args!("load {one}, ptr {home}, align 8"));
@@ -706,6 +720,9 @@ group:
     fn write(&mut self, to: Value, known: &Known, lanes: Option<&str>) {
         let ty = self.ty(to);
         let (one, all) = (self.one(ty), self.all(ty));
+        if self.in_step.contains_key(&to) {
+            return self.fall_in_step(to, &known.bases);
+        }
         if let Some(last) = known.bases.last() {
             // One for all rows, if it is the same in all lanes.
             let bases = known.bases.iter().chain(std::iter::repeat(last));

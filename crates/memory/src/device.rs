@@ -18,7 +18,7 @@ pub const DEFAULT_CAPACITY: u64 = if cfg!(target_pointer_width = "64") { 16 << 3
 const LEAST_CAPACITY: u64 = 16 << 20;
 
 /// What a compiled kernel needs to check and reach global memory by itself; see the crate's documentation for the
-/// check. Valid as long as the [`DeviceMemory`] it came from. The layout is fixed: four 8-byte fields on 64-bit hosts,
+/// check. Valid as long as the [`DeviceMemory`] it came from. The layout is fixed: five 8-byte fields on 64-bit hosts,
 /// in this order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,8 @@ pub struct RawView {
     /// For each granule, the bytes that are valid from its start to the end of its allocation: 0 where it is dead,
     /// `u32::MAX` where there are at least as many. `global_size / GRANULE` entries.
     pub granules: *const u32,
+    /// Where device address 0 would be: from here addresses can be used as they are.
+    pub zero: *mut u8,
 }
 
 // SAFETY: plain addresses; dereferencing them is unsafe wherever it happens.
@@ -127,6 +129,7 @@ impl DeviceMemory {
             global_size: self.size,
             host: self.host,
             granules: self.granules.cast::<u32>(),
+            zero: self.host.wrapping_sub(GLOBAL_BASE as usize),
         }
     }
 

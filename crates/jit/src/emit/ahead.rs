@@ -153,7 +153,7 @@ impl Emitter<'_> {
     }
 
     /// What is added to a parameter of a loop's header with every turn, if that is one value.
-    fn step(&self, header: Block, parameter: Value) -> Option<Value> {
+    pub(super) fn step(&self, header: Block, parameter: Value) -> Option<Value> {
         let place = self.func.block(header).params.iter().position(|p| *p == parameter)?;
         let mut steps = vec![];
         for (from, to) in &self.plan.back_edges {

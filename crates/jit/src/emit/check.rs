@@ -25,7 +25,25 @@ pub(super) struct JointCheck {
     /// Instructions, and where each is from the root.
     members: Vec<(usize, i64)>,
     /// The address of `from`, for each row that differs, once it has been checked.
-    begin: Option<Vec<Reg>>,
+    begin: Option<Rows>,
+}
+
+/// Part of an allocation, remembered in memory.
+#[derive(Clone)]
+pub(super) struct Window {
+    /// Where it is kept from which address on.
+    from: Reg,
+    /// And in how many places from there an access may begin.
+    pub(super) places: Reg,
+}
+
+/// Where rows begin, or what all lanes access.
+#[derive(Clone)]
+struct Rows {
+    /// Their addresses, or that of the first of those that move on [in step](super::in_step).
+    addresses: Vec<Reg>,
+    /// What they are in step with, and the window that is kept for them.
+    in_step: Option<(Value, u32)>,
 }
 
 /// Where lanes access memory, each in its own place.
@@ -37,6 +55,13 @@ pub(super) struct Spots {
     pub(super) index: Shape,
     /// An offset, of one lane, that is certainly there if any is.
     pub(super) safe: Reg,
+}
+
+impl Rows {
+    /// Rows that may all move on by themselves.
+    fn each(addresses: Vec<Reg>) -> Rows {
+        Rows { addresses, in_step: None }
+    }
 }
 
 impl Emitter<'_> {
@@ -57,13 +82,12 @@ impl Emitter<'_> {
 
     /// Where an address is in the host, if it is there at all.
     pub(super) fn place(&mut self, space: Space, address: &str) -> Reg {
-        let (base, _) = self.window(space);
         let base = match space {
+            // Not made from where the space begins: LLVM would take the distance for part of every address.
             Space::Global | Space::Generic => {
-                let back = map::GLOBAL_BASE.wrapping_neg() as i64;
-                self.once("global.zero", |_| format!("getelementptr i8, ptr {base}, i64 {back}"))
+                self.field("global.zero", "ptr", offset_of!(Ctx, global) + offset_of!(RawView, zero))
             }
-            _ => base,
+            _ => self.window(space).0,
         };
         self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {address}"))
     }
@@ -73,16 +97,19 @@ impl Emitter<'_> {
     fn check_ranges(
         &mut self,
         space: Space,
-        addresses: &[Reg],
+        rows: &Rows,
         (len, align): (u64, u32),
         even: Option<Reg>,
         stream: Option<Stream>,
         (fast, slow): (&str, &str),
     ) {
-        let mut addresses = addresses.to_vec();
+        let mut addresses = rows.addresses.clone();
         addresses.sort();
         addresses.dedup();
-        let window = matches!(space, Space::Global | Space::Generic).then(|| self.fresh_window());
+        let window = match rows.in_step {
+            Some((_, n)) => Some(self.window_of(n)),
+            None => matches!(space, Space::Global | Space::Generic).then(|| self.fresh_window()),
+        };
         let missed = match &window {
             Some(_) => self.t.fresh_label("missed"),
             None => slow.to_owned(),
@@ -96,7 +123,7 @@ impl Emitter<'_> {
         let last = if stream.is_some() { self.t.fresh_label("found") } else { fast.to_owned() };
         for (n, address) in addresses.iter().enumerate() {
             let fine = match &window {
-                Some((from, places)) => {
+                Some(Window { from, places }) => {
                     let from = self.t.inst(format_args!("load i64, ptr {from}, align 8"));
                     let places = self.t.inst(format_args!("load i64, ptr {places}, align 8"));
                     room = Some(places.clone());
@@ -117,7 +144,13 @@ impl Emitter<'_> {
         }
         if let Some(window) = window {
             self.t.label(&missed);
-            self.look_up(&window, &addresses, len, align, (fast, slow));
+            if let Some((root, _)) = rows.in_step {
+                let known = self.known.clone();
+                let apart = self.apart(root);
+                self.known = known;
+                addresses = self.rows_after(&addresses[0], &apart);
+            }
+            self.look_up(&window, &addresses, rows.in_step.is_some(), (len, align), (fast, slow));
         }
     }
 
@@ -150,26 +183,32 @@ impl Emitter<'_> {
     /// A new place to remember part of an allocation in: from which address on, and in how many places an access may begin there. Kept as
     /// long as the call, so what was looked up once is checked in a few instructions from then on. In memory, not in registers, which it
     /// takes too many of, and so that nothing has to be joined wherever blocks meet.
-    fn fresh_window(&mut self) -> (Reg, Reg) {
-        let n = self.windows;
+    fn fresh_window(&mut self) -> Window {
         self.windows += 1;
-        let word = |e: &mut Self, name: &str, index: u32| {
-            let reg = e.once(&format!("window.{n}.{name}"), |_| {
-                format!("getelementptr i64, ptr %windows, i64 {index}")
-            });
-            let _ = writeln!(e.entry, "  store i64 0, ptr {reg}, align 8");
-            reg
-        };
-        (word(self, "from", 2 * n), word(self, "places", 2 * n + 1))
+        self.window_of(self.windows - 1)
     }
 
-    /// Looks for the allocation that all of some addresses are in, and remembers it.
+    pub(super) fn window_of(&mut self, n: u32) -> Window {
+        let word = |e: &mut Self, name: &str, index: u32| {
+            let name = format!("window.{n}.{name}");
+            let is_new = !e.once.contains_key(&name);
+            let reg = e.once(&name, |_| format!("getelementptr i64, ptr %windows, i64 {index}"));
+            if is_new {
+                let _ = writeln!(e.entry, "  store i64 0, ptr {reg}, align 8");
+            }
+            reg
+        };
+        Window { from: word(self, "from", 2 * n), places: word(self, "places", 2 * n + 1) }
+    }
+
+    /// Looks for the allocation that all of some addresses are in, and remembers it; if they move on in step, where the first of them may be
+    /// so that all are in it.
     fn look_up(
         &mut self,
-        (from, places): &(Reg, Reg),
+        window: &Window,
         addresses: &[Reg],
-        len: u64,
-        align: u32,
+        in_step: bool,
+        (len, align): (u64, u32),
         (fast, slow): (&str, &str),
     ) {
         let mut offsets = vec![];
@@ -199,12 +238,18 @@ impl Emitter<'_> {
         let found = self.t.fresh_label("found");
         self.t.branch_likely(&fine, &found, slow);
         self.t.label(&found);
-        let begin = self.t.inst(format_args!("add i64 {granule}, {}", map::GLOBAL_BASE));
-        let room = self.t.inst(format_args!("sub i64 {valid}, {len}"));
+        let mut begin = self.t.inst(format_args!("add i64 {granule}, {}", map::GLOBAL_BASE));
+        let mut room = self.t.inst(format_args!("sub i64 {valid}, {len}"));
+        if in_step {
+            let below = self.t.inst(format_args!("sub i64 {}, {lowest}", offsets[0]));
+            begin = self.t.inst(format_args!("add i64 {begin}, {below}"));
+            let span = self.t.inst(format_args!("sub i64 {highest}, {lowest}"));
+            room = self.t.inst(format_args!("sub i64 {room}, {span}"));
+        }
         let last = self.t.inst(format_args!("lshr i64 {room}, {}", align.trailing_zeros()));
         let count = self.t.inst(format_args!("add i64 {last}, 1"));
-        self.t.line(format_args!("store i64 {begin}, ptr {from}, align 8"));
-        self.t.line(format_args!("store i64 {count}, ptr {places}, align 8"));
+        self.t.line(format_args!("store i64 {begin}, ptr {}, align 8", window.from));
+        self.t.line(format_args!("store i64 {count}, ptr {}, align 8", window.places));
         self.t.jump(fast);
     }
 
@@ -289,11 +334,55 @@ impl Emitter<'_> {
         if let Some(places) = self.check_jointly(access, (fast, slow)) {
             return places;
         }
-        let addresses = self.wide_addresses_of_rows(access.address);
-        let places = self.by_place(&addresses, |e, address| e.place(access.space, address));
+        let (root, offset) = self.root(self.block, access.address);
+        if let Some(rows) = self.rows_in_step(root, offset) {
+            return self.check_in_step(access.space, &rows, (len, access.size()), 0, (fast, slow));
+        }
+        let rows = Rows::each(self.wide_addresses_of_rows(access.address));
+        let places = self.places_of(access.space, &rows, 0);
         let even = self.even(access.address);
         let stream = self.stream(access, &places, &[access.index]);
-        self.check_ranges(access.space, &addresses, (len, access.size()), even, stream, (fast, slow));
+        self.check_ranges(access.space, &rows, (len, access.size()), even, stream, (fast, slow));
+        places
+    }
+
+    /// What is some bytes from rows that move on in step, if those of `root` do.
+    fn rows_in_step(&mut self, root: Value, offset: i64) -> Option<Rows> {
+        let window = self.mask.is_none().then(|| self.next_window_in_step(root))??;
+        let first = self.first_in_step(root);
+        let first = self.t.binary("add", I64, &first, &offset.to_string());
+        Some(Rows { addresses: vec![first], in_step: Some((root, window)) })
+    }
+
+    /// Checks rows that move on in step, each of `len` bytes; answers where they are, some bytes on.
+    fn check_in_step(
+        &mut self,
+        space: Space,
+        rows: &Rows,
+        (len, align): (u64, u32),
+        offset: i64,
+        (fast, slow): (&str, &str),
+    ) -> Vec<Reg> {
+        let found = self.t.fresh_label("in.step");
+        self.check_ranges(space, rows, (len, align), None, None, (&found, slow));
+        self.t.label(&found);
+        let places = self.places_of(space, rows, offset);
+        self.t.fall_to(fast);
+        places
+    }
+
+    /// Where each row is in the host, some bytes on.
+    fn places_of(&mut self, space: Space, rows: &Rows, offset: i64) -> Vec<Reg> {
+        let addresses = self.by_place(&rows.addresses, |e, address| match offset {
+            0 => address.to_owned(),
+            _ => e.t.inst(format_args!("add i64 {address}, {offset}")),
+        });
+        let mut places = self.by_place(&addresses, |e, address| e.place(space, address));
+        if let Some((root, _)) = rows.in_step {
+            for apart in self.apart(root) {
+                places.push(self.t.inst(format_args!("getelementptr i8, ptr {}, i64 {apart}", places[0])));
+            }
+        }
         places
     }
 
@@ -430,28 +519,31 @@ impl Emitter<'_> {
         let (n, offset) =
             self.joint_checks.iter().enumerate().find_map(|(n, c)| position(c).map(|offset| (n, offset)))?;
         let check = self.joint_checks[n].clone();
+        let len = (check.to - check.from) as u64;
         let begin = match &check.begin {
             Some(begin) => begin.clone(),
+            None if let Some(rows) = self.rows_in_step(check.root, check.from) => {
+                self.joint_checks[n].begin = Some(rows.clone());
+                let range = (len, check.align);
+                let on = offset - check.from;
+                return Some(self.check_in_step(access.space, &rows, range, on, (fast, slow)));
+            }
             None => {
                 let narrow = self.one(self.ty(check.root));
                 let roots = self.bases(check.root);
                 // Modulo the width of the address, as the lanes count. If the range is there nothing in it has wrapped.
                 let from = Text::constant(narrow, check.from as u64 & narrow.elem.mask());
-                self.by_place(&roots, |e, root| {
+                Rows::each(self.by_place(&roots, |e, root| {
                     let first = e.t.binary("add", narrow, root, &from);
                     e.t.convert("zext", narrow, &first, I64)
-                })
+                }))
             }
         };
-        let places = self.by_place(&begin, |e, begin| {
-            let here = e.t.inst(format_args!("add i64 {begin}, {}", offset - check.from));
-            e.place(access.space, &here)
-        });
+        let places = self.places_of(access.space, &begin, offset - check.from);
         if check.begin.is_some() {
             self.t.fall_to(fast);
         } else {
             let even = self.even(check.root);
-            let len = (check.to - check.from) as u64;
             let members: Vec<usize> = check.members.iter().map(|(index, _)| *index).collect();
             let stream = self.stream(access, &places, &members);
             self.check_ranges(access.space, &begin, (len, check.align), even, stream, (fast, slow));

@@ -44,7 +44,13 @@ impl Emitter<'_> {
             "  %lanes.out = alloca i{most}, align 8\n  store i{most} 0, ptr %lanes.out, align 8"
         );
         // Written at the end, so not fields like others.
-        let given = [("fuel", "i64", offset_of!(Ctx, fuel)), ("ctas", "i32", offset_of!(Ctx, ctas))];
+        let given = [
+            ("fuel", "i64", offset_of!(Ctx, fuel)),
+            ("ctas", "i32", offset_of!(Ctx, ctas)),
+            ("ctaid.x", "i32", offset_of!(Ctx, ctaid)),
+            ("ctaid.y", "i32", offset_of!(Ctx, ctaid) + 4),
+            ("ctaid.z", "i32", offset_of!(Ctx, ctaid) + 8),
+        ];
         for (name, ty, offset) in given {
             let _ = writeln!(
                 self.entry,
@@ -59,6 +65,9 @@ impl Emitter<'_> {
             ("end.to", "i32", "0"),
             ("fuel", "i64", "%fuel.given"),
             ("ctas", "i32", "%ctas.given"),
+            ("ctaid.x", "i32", "%ctaid.x.given"),
+            ("ctaid.y", "i32", "%ctaid.y.given"),
+            ("ctaid.z", "i32", "%ctaid.z.given"),
             ("status", "i32", "0"),
             // Set anew for every group, below.
             ("parked", "i32", "0"),
@@ -579,6 +588,10 @@ impl Emitter<'_> {
     ) {
         let blend = lanes.filter(|_| self.others_need_parameters(b, to.block));
         for (p, known) in self.func.block(to.block).params.clone().into_iter().zip(known) {
+            if self.in_step.contains_key(&p) && self.plan.is_back_edge(b, to.block) {
+                self.move_on(p, &known.bases[0]);
+                continue;
+            }
             let lanes = if self.outlives_loop[p.index()] { lanes } else { blend };
             self.write(p, known, lanes);
         }

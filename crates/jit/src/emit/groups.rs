@@ -120,6 +120,8 @@ cta.next:
   store i64 %l.fuel, ptr %out.fuel, align 8
   %l.ctas = load i32, ptr %ctas, align 8
   store i32 %l.ctas, ptr %out.ctas, align 4
+  %l.index = load i32, ptr %ctaid.x, align 8
+  store i32 %l.index, ptr %out.ctaid.x, align 4
   store i32 %lane0, ptr %out.lane0, align 4
   store i32 %resume, ptr %out.round, align 4
   %l.round = load i32, ptr %round.from, align 8
@@ -142,8 +144,15 @@ cta.next:
             return "  br label %group\n".into();
         }
         if self.func.info.local_bytes > 0 {
-            let callback = self.callback("next_cta", offset_of!(Callbacks, next_cta));
-            return format!("  call void {callback}(ptr %ctx)\n  br label %group\n");
+            let callback = offset_of!(Ctx, callbacks) + offset_of!(Callbacks, next_cta);
+            let callback = self.field("call.next_cta", "ptr", callback);
+            return format!(
+                "  %begin.x = load i32, ptr %ctaid.x, align 8
+  store i32 %begin.x, ptr %out.ctaid.x, align 4
+  call void {callback}(ptr %ctx)
+  br label %group
+"
+            );
         }
         // Shared memory lies in whole lines.
         let line = hostwarp_memory::SHARED_LINE;
@@ -207,17 +216,20 @@ cta.clear:
         let mut text = String::new();
         for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
             let extent = self.field(&format!("nctaid.{name}"), "i32", offset_of!(Ctx, nctaid) + 4 * axis);
-            let at = offset_of!(Ctx, ctaid) + 4 * axis;
             let carry = ["cta.next.y", "cta.next.z", "cta.begin"][axis];
+            // Along x it is told when somebody asks.
+            let tell = match axis {
+                0 => String::new(),
+                _ => format!("  store i32 %next.{name}, ptr %out.ctaid.{name}, align 4\n"),
+            };
             let _ = write!(
                 text,
-                "  %next.{name}.at = getelementptr i8, ptr %ctx, i64 {at}
-  %next.{name}.old = load i32, ptr %next.{name}.at, align 4
+                "  %next.{name}.old = load i32, ptr %ctaid.{name}, align 8
   %next.{name}.new = add i32 %next.{name}.old, 1
   %next.{name}.fits = icmp ult i32 %next.{name}.new, {extent}
   %next.{name} = select i1 %next.{name}.fits, i32 %next.{name}.new, i32 0
-  store i32 %next.{name}, ptr %next.{name}.at, align 4
-  br i1 %next.{name}.fits, label %cta.begin, label %{carry}, !prof !0
+  store i32 %next.{name}, ptr %ctaid.{name}, align 8
+{tell}  br i1 %next.{name}.fits, label %cta.begin, label %{carry}, !prof !0
 {carry}:
 "
             );

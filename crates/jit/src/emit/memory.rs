@@ -126,7 +126,7 @@ impl Emitter<'_> {
             let vector = self.load_lanes(access, mask.as_deref(), false);
             self.known.insert(r, Known { vector: Some(vector.clone()), ..Known::default() });
             let bases = self.bases_of(r, spread);
-            return Known { bases, vector: Some(vector), even: None };
+            return Known { bases, vector: Some(vector), ..Known::default() };
         }
         let (one, rows, row) = (self.one(access.ty), self.rows, self.row());
         let (fast, slow, done) = self.labels();

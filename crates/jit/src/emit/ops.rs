@@ -560,8 +560,13 @@ pub(super) fn to_bits_likely_numbers(t: &mut Text, s: Shape, a: &str) -> Reg {
     let part = s.times(LIKELY_PART);
     let piece = |t: &mut Text, n: u32| t.shuffle(s, a, "poison", n * part.n..(n + 1) * part.n);
     let mut nan: Option<Reg> = None;
-    for n in (0..s.n / part.n).step_by(2) {
+    // A sum of two is a NaN if one of them is, and else only if they are opposite infinities, which does no harm.
+    let sum = |t: &mut Text, n: u32| {
         let (one, other) = (piece(t, n), piece(t, n + 1));
+        t.binary("fadd", part, &one, &other)
+    };
+    for n in (0..s.n / part.n).step_by(4) {
+        let (one, other) = (sum(t, n), sum(t, n + 2));
         let either = t.compare("fcmp uno", part, &one, &other);
         nan = Some(match nan {
             None => either,
@@ -569,16 +574,18 @@ pub(super) fn to_bits_likely_numbers(t: &mut Text, s: Shape, a: &str) -> Reg {
         });
     }
     let Some(nan) = nan else { return to_bits(t, s, a) };
-    let bits = t.convert("bitcast", s, a, s.to_int());
     let any = t.inst(format_args!("bitcast {} {nan} to i{LIKELY_PART}", part.with(Elem::I1)));
     let none = t.inst(format_args!("icmp eq i{LIKELY_PART} {any}, 0"));
     let (before, rare, on) = (t.current.clone(), t.fresh_label("nan"), t.fresh_label("numbers"));
     t.branch_likely(&none, &on, &rare);
     t.label(&rare);
     let canonical = to_bits(t, s, a);
+    let canonical = t.convert("bitcast", s.to_int(), &canonical, s);
     t.jump(&on);
     t.label(&on);
-    t.phi(s.to_int(), [(&bits, &before), (&canonical, &rare)])
+    // Of floats: loops hand them on as such, and LLVM would copy them for what comes after.
+    let floats = t.phi(s, [(a, &before), (&canonical, &rare)]);
+    t.convert("bitcast", s, &floats, s.to_int())
 }
 
 /// Floats in a register of 512 bits.

@@ -37,14 +37,7 @@ impl Emitter<'_> {
                 (format!("ntid.{}", name(a)), "i32", offset_of!(Ctx, ntid) + 4 * axis(a))
             }
             (Special::Ctaid(a), _) => {
-                let (label, offset) = (format!("ctaid.{}", name(a)), offset_of!(Ctx, ctaid) + 4 * axis(a));
-                let at = self
-                    .once(&format!("{label}.at"), |_| format!("getelementptr i8, ptr %ctx, i64 {offset}"));
-                // Where it is needed, for after a barrier it mostly is not; but not again with every turn of a loop.
-                return match self.plan.loop_of.get(self.block.index()) {
-                    Some(None) => self.t.inst(format_args!("load i32, ptr {at}, align 4")),
-                    _ => self.per_group(&label, |_| format!("load i32, ptr {at}, align 4")),
-                };
+                return self.t.inst(format_args!("load i32, ptr %ctaid.{}, align 8", name(a)));
             }
             (Special::Nctaid(a), _) => {
                 (format!("nctaid.{}", name(a)), "i32", offset_of!(Ctx, nctaid) + 4 * axis(a))
