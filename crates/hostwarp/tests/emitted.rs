@@ -212,3 +212,15 @@ fn narrow_vectors_only_where_nobody_can_tell() {
     assert_eq!(lanes("st.shared.b32 [tile], %v; bar.sync 0; ld.shared.b32 %v, [tile];"), Some(16));
     assert_eq!(lanes("bar.sync 0; st.shared.b32 [tile], %v; ld.shared.b32 %v, [tile];"), Some(32));
 }
+
+#[test]
+fn rows_that_move_on_in_step_are_checked_once() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/kernels/sgemm.ptx");
+    let module = device().load("sgemm.ptx", std::fs::read(path).expect("a kernel")).expect("a module");
+    let kernel = module.kernel("sgemm").expect("a kernel");
+    let text = kernel.launch().block([16, 16, 1]).emit(Emit::Llvm).unwrap_or_else(|e| panic!("{e}"));
+    let hot = hot_path(&text);
+    // Two loads in the loop, of sixteen rows each, and a store after it whose rows are checked one by one.
+    let checks = hot.lines().filter(|l| l.contains("load i64, ptr %window.") && l.contains(".from,")).count();
+    assert_eq!(checks, 2 + 16, "{hot}");
+}

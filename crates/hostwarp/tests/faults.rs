@@ -52,6 +52,38 @@ ON:
     ret;
 }
 
+// Every row of threads reads on in steps, twice: the rows are `first` words apart, then `second`.
+.visible .entry rows(.param .u64 from, .param .u32 first, .param .u32 second, .param .u32 turns, .param .s64 step)
+{
+    .reg .pred %p;
+    .reg .b32 %x, %y, %d, %t, %k, %n, %v, %sum;
+    .reg .b64 %a, %from, %step;
+    mov.u32 %x, %tid.x;
+    mov.u32 %y, %tid.y;
+    ld.param.u64 %from, [from];
+    ld.param.u32 %d, [first];
+    ld.param.u32 %n, [turns];
+    ld.param.s64 %step, [step];
+    mov.u32 %sum, 0;
+TWICE:
+    mad.lo.u32 %t, %y, %d, %x;
+    mad.wide.u32 %a, %t, 4, %from;
+    mov.u32 %k, 0;
+ON:
+    ld.global.u32 %v, [%a]; // rows
+    add.u32 %sum, %sum, %v;
+    add.s64 %a, %a, %step;
+    add.u32 %k, %k, 1;
+    setp.lt.u32 %p, %k, %n;
+    @%p bra ON;
+    ld.param.u32 %t, [second];
+    setp.ne.u32 %p, %d, %t;
+    mov.u32 %d, %t;
+    @%p bra TWICE;
+    st.global.u32 [%from], %sum;
+    ret;
+}
+
 // Reads at address + scale * number of the thread.
 .visible .entry gather(.param .u64 from, .param .u32 scale, .param .u64 out)
 {
@@ -356,6 +388,35 @@ fn past_the_end_of_a_buffer() {
     };
     let launch = |l: LaunchBuilder<'_>, b: &Buffer<u32>| run(l.grid([2, 1, 1]).block([32, 1, 1]).arg(b));
     fails("number", launch, ErrorKind::Fault, expected);
+}
+
+#[test]
+fn rows_that_move_on_together_leave_where_the_first_of_them_does() {
+    // Two rows of 16 threads on 50 words: (first, second, turns, step), and which thread is the first to leave them, where.
+    let cases: [((u32, u32, u32, i64), (u32, u32), i64); 4] = [
+        ((4, 4, 9, 16), (14, 1), 50),
+        // The first distance would do; with the second the last row leaves in its third turn.
+        ((4, 27, 3, 16), (15, 1), 50),
+        // At once.
+        ((4, 36, 1, 16), (14, 1), 50),
+        // Backwards it is the first row.
+        ((4, 4, 2, -4), (0, 0), -1),
+    ];
+    for ((first, second, turns, step), (x, y), word) in cases {
+        let expected = |b: &Buffer<u32>| {
+            let (at, base) = (b.address().wrapping_add_signed(4 * word), b.address());
+            let place = if word < 0 { "4 bytes before" } else { "directly past the end of" };
+            format!(
+                "kernel `rows`, line {}, CTA (0, 0, 0), thread ({x}, {y}, 0): 4-byte load at {at:#x} is {place} the \
+                 200-byte allocation at {base:#x} (`data`)",
+                line("rows")
+            )
+        };
+        let launch = |l: LaunchBuilder<'_>, b: &Buffer<u32>| {
+            run(l.block([16, 2, 1]).arg(b).arg(first).arg(second).arg(turns).arg(step))
+        };
+        fails("rows", launch, ErrorKind::Fault, expected);
+    }
 }
 
 #[test]

@@ -737,3 +737,80 @@ fn what_wraps_on_the_way_to_a_part_is_exact() {
         }
     }
 }
+
+/// Every row of a block reads its way through `x` several times, each time with another distance between the rows and other steps, forwards and
+/// backwards, and stores all it has summed up so far, plane after plane.
+const IN_STEP: &str = "
+.visible .entry kernel(.param .u64 x, .param .u64 out)
+{
+    .reg .pred %p, %q;
+    .reg .b32 %x, %y, %w, %h, %c, %cx, %t, %d, %j, %k, %v, %u, %sum;
+    .reg .s32 %step;
+    .reg .b64 %a, %o, %at, %next, %plane, %from;
+    mov.u32 %x, %tid.x;
+    mov.u32 %y, %tid.y;
+    mov.u32 %w, %ntid.x;
+    mov.u32 %h, %ntid.y;
+    mov.u32 %c, %ctaid.y;
+    mov.u32 %t, %nctaid.x;
+    mov.u32 %cx, %ctaid.x;
+    mad.lo.u32 %c, %c, %t, %cx;
+    ld.param.u64 %from, [x];
+    ld.param.u64 %o, [out];
+    mad.lo.u32 %t, %c, %h, %y;
+    mad.lo.u32 %t, %t, %w, %x;
+    mad.wide.u32 %o, %t, 4, %o;
+    mov.u64 %plane, 6144;
+    mov.u32 %sum, 0;
+    mov.u32 %j, 0;
+AGAIN:
+    mad.lo.u32 %d, %j, 24, 40;
+    mad.lo.u32 %t, %y, %d, %x;
+    add.u32 %t, %t, %c;
+    add.u32 %t, %t, 64;
+    mad.wide.u32 %a, %t, 4, %from;
+    mul.lo.s32 %step, %j, -32;
+    add.s32 %step, %step, 64;
+    cvt.s64.s32 %next, %step;
+    mov.u32 %k, 0;
+TURN:
+    ld.global.u32 %v, [%a];
+    ld.global.u32 %u, [%a+32];
+    mad.lo.u32 %sum, %sum, 3, %v;
+    add.u32 %sum, %sum, %u;
+    st.global.u32 [%o], %sum;
+    add.s64 %o, %o, %plane;
+    add.s64 %a, %a, %next;
+    add.u32 %k, %k, 1;
+    setp.lt.u32 %p, %k, 4;
+    @%p bra TURN;
+    add.u32 %j, %j, 1;
+    setp.lt.u32 %q, %j, 5;
+    @%q bra AGAIN;
+    ret;
+}
+";
+
+#[test]
+fn rows_move_on_in_step() {
+    for block in [[16u32, 16, 1], [32, 8, 1], [8, 32, 1], [16, 4, 1]] {
+        let threads = block[0] * block[1];
+        let ctas = 1536 / threads;
+        let x: Vec<u32> = (0..8192u32).map(|i| i.wrapping_mul(2_654_435_761) >> 7).collect();
+        let mut expected = vec![0; 20 * 1536];
+        for (c, y, t) in (0..ctas).flat_map(|c| (0..threads).map(move |n| (c, n / block[0], n % block[0]))) {
+            let mut sum = 0u32;
+            for turn in 0..20u32 {
+                let (j, k) = (turn / 4, turn % 4);
+                let at = (y * (40 + 24 * j) + t + c + 64) as i32 + k as i32 * (16 - 8 * j as i32);
+                let read = |word: i32| x[word as usize];
+                sum = sum.wrapping_mul(3).wrapping_add(read(at)).wrapping_add(read(at + 8));
+                expected[(turn * 1536 + (c * block[1] + y) * block[0] + t) as usize] = sum;
+            }
+        }
+        for way in ways() {
+            let got = run(IN_STEP, ([ctas / 2, 2, 1], block), way, 0, &[x.clone(), vec![0; expected.len()]]);
+            assert!(got == expected, "{way:?}, {block:?}");
+        }
+    }
+}

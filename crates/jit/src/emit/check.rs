@@ -225,8 +225,11 @@ impl Emitter<'_> {
         let valid = self.valid_after(&lowest);
         let granule = self.t.inst(format_args!("and i64 {lowest}, -256"));
         let within = self.t.inst(format_args!("sub i64 {highest}, {granule}"));
-        let end = self.t.inst(format_args!("add i64 {within}, {len}"));
-        let mut fine = self.t.inst(format_args!("icmp ule i64 {end}, {valid}"));
+        // Of several rows the highest may be so high that its end would wrap: it begins below the device.
+        let mut room = self.t.inst(format_args!("sub i64 {valid}, {len}"));
+        let some = self.t.inst(format_args!("icmp uge i64 {valid}, {len}"));
+        let fits = self.t.inst(format_args!("icmp ule i64 {within}, {room}"));
+        let mut fine = self.and(some, Some(fits));
         if align > 1 {
             let mut low = offsets[0].clone();
             for offset in &offsets[1..] {
@@ -239,7 +242,6 @@ impl Emitter<'_> {
         self.t.branch_likely(&fine, &found, slow);
         self.t.label(&found);
         let mut begin = self.t.inst(format_args!("add i64 {granule}, {}", map::GLOBAL_BASE));
-        let mut room = self.t.inst(format_args!("sub i64 {valid}, {len}"));
         if in_step {
             let below = self.t.inst(format_args!("sub i64 {}, {lowest}", offsets[0]));
             begin = self.t.inst(format_args!("add i64 {begin}, {below}"));
