@@ -337,6 +337,7 @@ impl Generator<'_> {
                 vec![memory::part(&mut self.maker(None), &k)]
             }
             Kind::Branch => self.branch(place),
+            Kind::Loop if place.mask.is_none() && self.r.percent(15) => vec![self.walk()],
             Kind::Loop => self.looped(place),
             Kind::Warp => self.warp(place),
             Kind::Barrier => self.barrier(place),
@@ -435,6 +436,34 @@ impl Generator<'_> {
         let ways: Vec<Vec<Stmt>> = (0..n).map(|_| self.block(&inner)).collect();
         let falls = ways.iter().map(|_| self.r.percent(25)).collect();
         vec![Stmt::Switch { by, ways, falls }]
+    }
+
+    /// Every row of the block reads on through the input in a loop, all by the same step.
+    fn walk(&mut self) -> Stmt {
+        let (counter, turns, condition) = (self.fresh(Bank::K), self.fresh(Bank::N), self.fresh(Bank::G));
+        let most = 5;
+        let times = match self.r.below(2) {
+            0 => Inst::new("mov.u32", &[What::Reg(turns)], &[memory::constant(1 + self.r.below(most))]),
+            _ => {
+                let sources = [What::Reg(Reg(Bank::I, 1)), memory::constant(3)];
+                Inst::new("and.b32", &[What::Reg(turns)], &sources)
+            }
+        };
+        let shape = self.kernel.shape;
+        let (lines, body) = memory::walk(&mut self.maker(None), &shape, most);
+        let looks_first = self.r.percent(50);
+        let body = vec![Stmt::Group(body)];
+        let l = Loop {
+            counter,
+            turns,
+            setup: vec![times],
+            condition,
+            looks_first,
+            divergent: false,
+            masks: None,
+            body,
+        };
+        Stmt::Fixed(vec![Stmt::Group(lines), Stmt::Loop(l)])
     }
 
     fn looped(&mut self, place: &Place) -> Vec<Stmt> {

@@ -35,7 +35,8 @@ enum Region {
     Bag,
 }
 
-fn constant(n: impl ToString) -> What {
+/// A number, as an operand.
+pub fn constant(n: impl ToString) -> What {
     What::Constant(n.to_string(), false)
 }
 
@@ -325,6 +326,48 @@ pub fn warp_exchange(m: &mut Maker<'_>, k: &Shape, mask: Reg) -> Vec<Inst> {
         inst("ld.shared.b32", result, &[What::Address(ADDRESS, at)]),
         sync,
     ]
+}
+
+/// What comes before a loop of at most so many turns, and what is in it: rows of the block, some words apart, read on through the input.
+pub fn walk(m: &mut Maker<'_>, k: &Shape, turns: usize) -> (Vec<Inst>, Vec<Inst>) {
+    let [width, height, _] = k.block.map(|n| n as usize);
+    let (column, step, value) = (Reg(Bank::T, 1), Reg(Bank::A, 1), Reg(Bank::T, 2));
+    // Words of four bytes, of which all rows stay among those that are there for everybody, and one beside.
+    let words = 2 * layout::INPUT_WORDS as usize - 1;
+    let by = m.r.below(41);
+    let apart = m.r.below((words - width - turns * by) / height + 1);
+    let room = words - width - (height - 1) * apart - turns * by;
+    let back = m.r.percent(40);
+    let first = m.r.below(room + 1) + if back { turns * by } else { 0 };
+    let bytes = if back { -4 * by as i64 } else { 4 * by as i64 };
+    let mut lines = vec![
+        inst("mov.u32", INDEX, &[What::Special("%tid.y")]),
+        inst("mov.u32", column, &[What::Special("%tid.x")]),
+        inst("mad.lo.u32", INDEX, &[What::Reg(INDEX), constant(apart), What::Reg(column)]),
+        inst("mad.wide.u32", ADDRESS, &[What::Reg(INDEX), constant(4), What::Reg(INPUT)]),
+        inst("add.s64", ADDRESS, &[What::Reg(ADDRESS), constant(4 * first)]),
+    ];
+    let on = match m.r.below(2) {
+        0 => constant(bytes),
+        _ => {
+            // Every other CTA stays where it is.
+            lines.push(inst("and.b32", column, &[What::Reg(Reg(Bank::I, 1)), constant(1)]));
+            lines.push(inst("cvt.u64.u32", step, &[What::Reg(column)]));
+            lines.push(inst("mul.lo.s64", step, &[What::Reg(step), constant(bytes)]));
+            What::Reg(step)
+        }
+    };
+    let sum = m.reg(Bank::R);
+    let mut body = vec![
+        inst("ld.global.b32", value, &[What::Address(ADDRESS, 0)]),
+        inst("mad.lo.u32", sum, &[What::Reg(sum), constant(5), What::Reg(value)]),
+    ];
+    if m.r.percent(40) {
+        body.push(inst("ld.global.b32", value, &[What::Address(ADDRESS, 4)]));
+        body.push(inst("add.u32", sum, &[What::Reg(sum), What::Reg(value)]));
+    }
+    body.push(inst("add.s64", ADDRESS, &[What::Reg(ADDRESS), on]));
+    (lines, body)
 }
 
 /// A range of the threads work on words that lie in rows, and the others go round.
