@@ -366,6 +366,13 @@ pub fn walk(m: &mut Maker<'_>, k: &Shape, turns: usize) -> (Vec<Inst>, Vec<Inst>
         body.push(inst("ld.global.b32", value, &[What::Address(ADDRESS, 4)]));
         body.push(inst("add.u32", sum, &[What::Reg(sum), What::Reg(value)]));
     }
+    if m.r.percent(30) {
+        // How far it has come is worth something by itself.
+        let way = Reg(Bank::A, 2);
+        body.push(inst("sub.s64", way, &[What::Reg(ADDRESS), What::Reg(INPUT)]));
+        body.push(inst("cvt.u32.u64", value, &[What::Reg(way)]));
+        body.push(inst("add.u32", sum, &[What::Reg(sum), What::Reg(value)]));
+    }
     body.push(inst("add.s64", ADDRESS, &[What::Reg(ADDRESS), on]));
     (lines, body)
 }
