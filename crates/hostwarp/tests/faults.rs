@@ -393,8 +393,8 @@ fn past_the_end_of_a_buffer() {
 #[test]
 fn rows_that_move_on_together_leave_where_the_first_of_them_does() {
     // Two rows of 16 threads on 50 words: (first, second, turns, step), and which thread is the first to leave them, where.
-    let cases: [((u32, u32, u32, i64), (u32, u32), i64); 4] = [
-        ((4, 4, 9, 16), (14, 1), 50),
+    let cases = [
+        ((4u32, 4u32, 9u32, 16i64), (14, 1), 50i64),
         // The first distance would do; with the second the last row leaves in its third turn.
         ((4, 27, 3, 16), (15, 1), 50),
         // At once.
