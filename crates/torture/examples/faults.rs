@@ -60,6 +60,8 @@ const FAULTS: &[Fault] = &[
     Fault { what: "a part that a comparison ends with is short of that lane", file: "jit/src/emit/parts.rs", from: "if or_equal { (\"lt\", w - 1) }", to: "if or_equal { (\"lt\", w - 2) }" },
     Fault { what: "every piece of a part begins at its first lane", file: "jit/src/emit/parts.rs", from: "\"mul\", one, &lane, &stride", to: "\"mul\", one, \"0\", &stride" },
     Fault { what: "a part leaves its last lane out", file: "jit/src/emit/parts.rs", from: "icmp uge i32 {left}, {size}", to: "icmp ugt i32 {left}, {size}" },
+    Fault { what: "rows in step do not move on", file: "jit/src/emit/control.rs", from: "self.move_on(p, &known.bases[0]);", to: "let _ = &known.bases[0];" },
+    Fault { what: "rows in step change places", file: "jit/src/emit/in_step.rs", from: "let others = apart.iter().map", to: "let others = apart.iter().rev().map" },
     Fault { what: "the lane after the one that equals a number is taken", file: "jit/src/emit/bounds.rs", from: "shl i{w} 1, {lane}", to: "shl i{w} 2, {lane}" },
     Fault { what: "all parts of a group take the first one's values into a stretch of arithmetic", file: "jit/src/emit/stretch.rs", from: "getelementptr i8, ptr {slot}, i64 {part}", to: "getelementptr i8, ptr {slot}, i64 0" },
     Fault { what: "a stretch of arithmetic writes over what a later one needs", file: "jit/src/emit/stretch.rs", from: "self.free.swap_remove(n).0", to: "self.free[n].0" },
