@@ -202,12 +202,24 @@ mod x86 {
             for x in (0..s.len).step_by(V::LANES) {
                 let (mut pa, mut pb, mut pc) = (begin(&a), begin(&b), begin(&c));
                 let mut to = rows.wrapping_add(x);
-                for _ in 0..s.count {
-                    let of = |same: bool, row: *const u8| {
-                        let row = row.cast::<f32>();
+                let of = |same: bool, row: *const u8| {
+                    let row = row.cast::<f32>();
+                    // SAFETY: handed on from the caller.
+                    unsafe { if same { V::splat(*row) } else { V::read(row.wrapping_add(x)) } }
+                };
+                if A && !B && b.step == 0 && s.count > 1 {
+                    // One row against many values: it stays where it is.
+                    let b = of(B, pb);
+                    for _ in 0..s.count {
                         // SAFETY: handed on from the caller.
-                        unsafe { if same { V::splat(*row) } else { V::read(row.wrapping_add(x)) } }
-                    };
+                        unsafe { V::fma(of(A, pa), b, of(C, pc)).write(to) };
+                        to = to.wrapping_add(s.len);
+                        pa = pa.wrapping_offset(a.step);
+                        pc = pc.wrapping_offset(c.step);
+                    }
+                    continue;
+                }
+                for _ in 0..s.count {
                     // SAFETY: handed on from the caller.
                     unsafe { V::fma(of(A, pa), of(B, pb), of(C, pc)).write(to) };
                     to = to.wrapping_add(s.len);
