@@ -951,7 +951,9 @@ fn arguments_that_do_not_fit() {
     let module = load(&device());
     let error = module.kernel("numbers").expect_err("no such kernel");
     assert!(
-        error.to_string().starts_with("there is no kernel `numbers`; the module has number, part, rows, gather"),
+        error
+            .to_string()
+            .starts_with("there is no kernel `numbers`; the module has number, part, rows, gather"),
         "{error}"
     );
 }
