@@ -183,7 +183,8 @@ fn is_brief(launch: &Launch<'_>) -> bool {
     plan.back_edges.is_empty() && lanes.saturating_mul(func.inst_count() as u64) < BRIEF
 }
 
-/// As many CTAs are handed to a thread at once: beginning with some takes as long as a CTA or two of a short kernel.
+/// As many CTAs are handed to a thread at once, and four times as many to one that is alone: beginning with some takes as long as a CTA or two of
+/// a short kernel.
 const MOST_AT_ONCE: u64 = 1024;
 
 struct Shared<'a> {

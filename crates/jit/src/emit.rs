@@ -141,8 +141,6 @@ struct Known {
     /// The value of all lanes; if it is evenly spaced that of each row's first lane. Empty if not known.
     bases: Vec<Reg>,
     vector: Option<Reg>,
-    /// For rows that move on [in step](in_step): how far the others are from the first.
-    apart: Vec<Reg>,
     /// For what [may wrap](Emitter::wraps): whether it is evenly spaced after all.
     even: Option<Reg>,
 }
@@ -755,7 +753,9 @@ group:
             let (one, all) = (self.one(ty), self.all(ty));
             let varying = self.spread(v) == Spread::Varying;
             if !varying {
-                for home in self.homes(v) {
+                // How far rows in step are apart is kept elsewhere.
+                let few = if self.in_step.contains_key(&v) { 1 } else { usize::MAX };
+                for home in self.homes(v).into_iter().take(few) {
                     let _ = writeln!(self.entry, "  {home} = alloca {one}, align 8");
                 }
             }

@@ -207,21 +207,11 @@ mod x86 {
                     // SAFETY: handed on from the caller.
                     unsafe { if same { V::splat(*row) } else { V::read(row.wrapping_add(x)) } }
                 };
-                if A && !B && b.step == 0 && s.count > 1 {
-                    // One row against many values: it stays where it is.
-                    let b = of(B, pb);
-                    for _ in 0..s.count {
-                        // SAFETY: handed on from the caller.
-                        unsafe { V::fma(of(A, pa), b, of(C, pc)).write(to) };
-                        to = to.wrapping_add(s.len);
-                        pa = pa.wrapping_offset(a.step);
-                        pc = pc.wrapping_offset(c.step);
-                    }
-                    continue;
-                }
+                // One row against many values stays in a register.
+                let row = (A && !B && b.step == 0).then(|| of(B, pb));
                 for _ in 0..s.count {
                     // SAFETY: handed on from the caller.
-                    unsafe { V::fma(of(A, pa), of(B, pb), of(C, pc)).write(to) };
+                    unsafe { V::fma(of(A, pa), row.unwrap_or_else(|| of(B, pb)), of(C, pc)).write(to) };
                     to = to.wrapping_add(s.len);
                     pa = pa.wrapping_offset(a.step);
                     pb = pb.wrapping_offset(b.step);

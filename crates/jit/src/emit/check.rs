@@ -145,9 +145,7 @@ impl Emitter<'_> {
         if let Some(window) = window {
             self.t.label(&missed);
             if let Some((root, _)) = rows.in_step {
-                let known = self.known.clone();
                 let apart = self.apart(root);
-                self.known = known;
                 addresses = self.rows_after(&addresses[0], &apart);
             }
             self.look_up(&window, &addresses, rows.in_step.is_some(), (len, align), (fast, slow));

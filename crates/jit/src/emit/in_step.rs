@@ -74,16 +74,11 @@ impl Emitter<'_> {
 
     /// How far each row but the first is from the first.
     pub(super) fn apart(&mut self, v: Value) -> Vec<Reg> {
-        if let Some(known) = self.known.get(&v).filter(|k| !k.apart.is_empty()) {
-            return known.apart.clone();
-        }
         let load = |e: &mut Self, row| {
             let home = e.home_apart(v, row);
             e.t.inst(format_args!("load i64, ptr {home}, align 8"))
         };
-        let apart: Vec<Reg> = (1..self.rows).map(|row| load(self, row)).collect();
-        self.known.entry(v).or_default().apart = apart.clone();
-        apart
+        (1..self.rows).map(|row| load(self, row)).collect()
     }
 
     /// Where it is kept how far a row is from the first.
