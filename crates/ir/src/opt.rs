@@ -21,10 +21,12 @@ pub fn optimize(func: &mut Function) {
     remove_dead(func);
 }
 
-/// Moves a pure instruction down to the one block that needs its result, where only this block leads there: what a loop makes in
-/// every turn and only who leaves it needs (the bits of a float, above all) is then made once. Instructions with one argument only:
-/// others might make more values live longer than they make live shorter.
+/// Moves a pure instruction down to the one block that needs its result, where the only way there is from this block, through others or
+/// straight: what a loop makes in every turn and only who leaves it needs (the bits of a float, above all) is then made once. No such way
+/// leads into a loop. Instructions with one argument only: others might make more values live longer than they make live shorter.
 fn sink(func: &mut Function) {
+    /// Blocks on the way, at most: long chains would be walked for every instruction.
+    const FAR: usize = 64;
     const SEVERAL: u32 = u32::MAX;
     const NONE: u32 = u32::MAX - 1;
     let mut from = vec![NONE; func.blocks.len()];
@@ -59,7 +61,9 @@ fn sink(func: &mut Function) {
             at -= 1;
             let i = &func.blocks[b].insts[at];
             let Some(to) = i.result.map(|r| used_in[r.index()]) else { continue };
-            let only_way = to < NONE && from[to as usize] == b as u32 && to as usize != b;
+            let above = |at: &u32| Some(from[*at as usize]).filter(|from| *from < NONE);
+            let ways = std::iter::successors((to < NONE).then_some(to), above);
+            let only_way = to as usize != b && ways.take(FAR).any(|at| at as usize == b);
             if only_way && i.op.is_pure() && i.args.len() == 1 && i.guard.is_none() {
                 let arg = i.args[0];
                 let inst = func.blocks[b].insts.remove(at);
