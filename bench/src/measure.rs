@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A round runs a contestant at least so long, several times if need be.
-const LEAST: Duration = Duration::from_millis(8);
+const LEAST: Duration = Duration::from_millis(40);
 /// All rounds of a case should take about so long.
 const CASE: Duration = Duration::from_secs(6);
 const ROUNDS: std::ops::RangeInclusive<usize> = 5..=21;
 /// Whoever takes longer than this runs in the first rounds only.
-const SLOW: Duration = Duration::from_millis(600);
+const SLOW: Duration = Duration::from_millis(300);
 const SLOW_ROUNDS: usize = 3;
 
 /// What came out for a case.
@@ -64,7 +64,7 @@ pub fn measure(case: &Case, contestants: &mut [Box<dyn Contestant>], effort: f64
         c.warm_up(case)?;
         warm.push(if first.is_some() { c.run(case, 1)? } else { None });
     }
-    let once: f64 = warm.iter().flatten().map(|t| t.max(&LEAST).as_secs_f64()).sum();
+    let once: f64 = warm.iter().flatten().filter(|t| **t <= SLOW).map(|t| t.max(&LEAST).as_secs_f64()).sum();
     let rounds = ((CASE.as_secs_f64() * effort / once) as usize).clamp(*ROUNDS.start(), *ROUNDS.end());
     let mut times = vec![vec![f64::NAN; rounds]; contestants.len()];
     #[allow(clippy::needless_range_loop)] // `times` is indexed by contestant first
