@@ -53,6 +53,8 @@ const LONG: [usize; 80] = {
 struct Traits {
     warp: bool,
     barriers: bool,
+    /// What threads exchange lies in rows of a tile.
+    tiles: bool,
     loops: bool,
     atomics: bool,
     /// Loops this deep make some hundred turns: one is enough for engines to look at the lanes' fairness, two for a CTA to use
@@ -105,14 +107,31 @@ pub fn generate(seed: u64) -> Kernel {
     let traits = Traits {
         warp: r.percent(35) && !wide,
         barriers: r.percent(45),
+        tiles: r.percent(40),
         loops: r.percent(70),
         atomics: r.percent(35),
         // Of many threads long loops take longer than a launch may.
         long: *r.pick(&LONG) * usize::from(!wide),
     };
-    let exits = r.percent(22);
+    let mut traits = traits;
+    // Wide kernels with tiles have little else that keeps compiled code from knowing all of shared memory and all lanes together.
+    let calm = wide && traits.tiles;
+    if calm {
+        (traits.barriers, traits.atomics) = (true, false);
+    }
+    let exits = r.percent(22) && !calm;
     let (mut block, mut grid) = (*r.pick(BLOCKS), *r.pick(GRIDS));
-    if wide {
+    if calm {
+        block = *r.pick(&[
+            [16, 16, 1],
+            [16, 16, 1],
+            [32, 8, 1],
+            [8, 32, 1],
+            [16, 32, 1],
+            [16, 4, 4],
+            [256, 1, 1],
+        ]);
+    } else if wide {
         block = *r.pick(WIDE_BLOCKS);
     } else if traits.long > 0 {
         (block, grid) = (*r.pick(&[[32, 1, 1], [40, 1, 1], [8, 4, 1]]), *r.pick(&[[1, 1, 1], [2, 1, 1]]));
@@ -297,9 +316,9 @@ impl Generator<'_> {
 
     fn statement(&mut self, place: &mut Place) -> Vec<Stmt> {
         let together = !place.divergent;
-        let t = &self.traits;
+        let (t, calm) = (&self.traits, self.is_calm());
         let weights = [
-            52,
+            if calm { 20 } else { 52 },
             14,
             if t.atomics { 9 } else { 0 },
             if place.depth < 4 { 7 } else { 0 },
@@ -319,8 +338,10 @@ impl Generator<'_> {
         match kind {
             Kind::Lane => self.lane(place),
             Kind::Access => {
+                let calm = self.is_calm();
                 let mut m = self.maker(place.mask);
-                let mut found = (0..6).find_map(|_| memory::access(&mut m, &k));
+                let mut found =
+                    (0..6).find_map(|_| memory::access(&mut m, &k).filter(|is| !calm || is_global(is)));
                 self.maybe_guard(&mut found);
                 found.map(Stmt::Group).into_iter().collect()
             }
@@ -355,6 +376,11 @@ impl Generator<'_> {
         }
     }
 
+    /// Whether the kernel is one of those that do little beside their tiles.
+    fn is_calm(&self) -> bool {
+        self.kernel.seed & WIDE != 0 && self.traits.tiles
+    }
+
     fn lane(&mut self, place: &Place) -> Vec<Stmt> {
         let mut m = self.maker(place.mask);
         let Some(mut inst) = m.any_of(forms(Family::Lane)) else { return vec![] };
@@ -380,11 +406,12 @@ impl Generator<'_> {
     /// A condition, and what computes it.
     fn condition(&mut self) -> (Vec<Stmt>, Guard) {
         let guard = self.any_guard();
-        if self.r.percent(25) {
+        let by_cta = self.is_calm() && self.r.percent(90);
+        if !by_cta && self.r.percent(25) {
             return (vec![], guard);
         }
         let p = What::Reg(guard.reg);
-        let inst = match self.r.below(6) {
+        let inst = match if by_cta { 1 } else { self.r.below(6) } {
             // By the lane's place.
             0 => {
                 let n = self.r.below(40).to_string();
@@ -469,7 +496,7 @@ impl Generator<'_> {
     fn looped(&mut self, place: &Place) -> Vec<Stmt> {
         let (counter, turns, condition) = (self.fresh(Bank::K), self.fresh(Bank::N), self.fresh(Bank::G));
         // The same number of turns for all, as a constant, from memory (where nobody can know that it is the same), or of the CTA.
-        let divergent = place.divergent || self.r.percent(60);
+        let divergent = place.divergent || self.r.percent(if self.is_calm() { 5 } else { 60 });
         let mask = [7, 3, 3][place.depth.min(2)];
         let long = place.depth < self.traits.long;
         let setup = if divergent {
@@ -562,6 +589,8 @@ impl Generator<'_> {
     fn barrier(&mut self, place: &Place) -> Vec<Stmt> {
         let k = self.kernel.shape;
         match self.r.below(10) {
+            6.. if self.is_calm() => vec![self.walk()],
+            0..=5 if self.traits.tiles => vec![Stmt::Group(memory::tile(&mut self.maker(place.mask), &k))],
             0..=5 => vec![Stmt::Group(memory::exchange(&mut self.maker(place.mask), &k))],
             6 => vec![Stmt::Inst(memory::barrier(&mut self.maker(place.mask), &k))],
             7 => {
@@ -611,6 +640,11 @@ impl Generator<'_> {
         out.push(Stmt::Leave { guard, counter, goes_on, masks });
         out
     }
+}
+
+/// Whether instructions access global memory, and say so.
+fn is_global(insts: &[Inst]) -> bool {
+    insts.last().is_some_and(|i| i.to_string().contains(".global"))
 }
 
 /// Registers that statements use besides writing, and that they write.

@@ -328,6 +328,56 @@ pub fn warp_exchange(m: &mut Maker<'_>, k: &Shape, mask: Reg) -> Vec<Inst> {
     ]
 }
 
+/// Threads store words in the tile, each in its row or a few further down, wait for all, and read rows back: one of them all, their own, or a
+/// word each.
+pub fn tile(m: &mut Maker<'_>, k: &Shape) -> Vec<Inst> {
+    let width = i64::from(k.block[0]);
+    let height = (k.block[1] * k.block[2]) as usize;
+    let (tile, own, column, row) = (Reg(Bank::T, 1), INDEX, Reg(Bank::T, 2), Reg(Bank::T, 3));
+    let mut lines = vec![
+        inst("mov.u32", tile, &[What::Name("tile")]),
+        inst("mad.lo.u32", own, &[What::Reg(THREAD), constant(4), What::Reg(tile)]),
+        inst("mov.u32", column, &[What::Special("%tid.x")]),
+        inst("shl.b32", column, &[What::Reg(column), constant(2)]),
+        inst("sub.u32", row, &[What::Reg(own), What::Reg(column)]),
+        inst("add.u32", column, &[What::Reg(column), What::Reg(tile)]),
+    ];
+    // Mostly whole rows of what has just been stored.
+    let kinds = if m.r.percent(75) { 6 } else { 8 };
+    for _ in 0..1 + m.r.below(2) {
+        let down = m.r.below(layout::TILE_MORE + 1);
+        let (value, sum) = (m.reg(Bank::R), m.reg(Bank::R));
+        let at = What::Address(own, 4 * width * down as i64);
+        lines.push(Inst::new("st.shared.b32", &[], &[at, What::Reg(value)]));
+        lines.push(barrier(m, k));
+        if m.r.percent(30) {
+            // Rows in two allocations.
+            let (which, from) = (Reg(Bank::G, 0), ADDRESS);
+            let some = constant(m.r.below(k.threads() as usize + 1));
+            lines.push(inst("setp.lt.u32", which, &[What::Reg(THREAD), some]));
+            lines.push(inst("selp.b64", from, &[What::Reg(INPUT_WORD), What::Reg(OWN), What::Reg(which)]));
+            lines.push(inst("ld.global.b32", sum, &[What::Address(from, 0)]));
+        }
+        for _ in 0..1 + m.r.below(4) {
+            let read = m.reg(Bank::R);
+            let any = match kinds {
+                6 => down + m.r.below(height),
+                _ => m.r.below(height + layout::TILE_MORE),
+            };
+            let at = match m.r.below(kinds) {
+                0..=3 => What::Address(column, 4 * width * any as i64),
+                4 | 5 => What::Address(own, 4 * width * down as i64),
+                6 => What::Address(own, 4 * width * m.r.below(layout::TILE_MORE + 1) as i64),
+                _ => What::Address(row, 4 * m.r.below(width as usize) as i64),
+            };
+            lines.push(inst("ld.shared.b32", read, &[at]));
+            lines.push(inst("mad.lo.u32", sum, &[What::Reg(sum), constant(3), What::Reg(read)]));
+        }
+        lines.push(barrier(m, k));
+    }
+    lines
+}
+
 /// What comes before a loop of at most so many turns, and what is in it: rows of the block, some words apart, read on through the input.
 pub fn walk(m: &mut Maker<'_>, k: &Shape, turns: usize) -> (Vec<Inst>, Vec<Inst>) {
     let [width, height, _] = k.block.map(|n| n as usize);

@@ -391,6 +391,8 @@ pub mod layout {
     pub const CELLS: u64 = 64;
     /// Bytes of shared memory that a thread has to itself.
     pub const SLOT: u64 = 16;
+    /// Rows that the tile has more than the block.
+    pub const TILE_MORE: usize = 3;
     /// Bytes of local memory.
     pub const LOCAL: u64 = 64;
     /// Bytes of constants.
@@ -483,6 +485,10 @@ impl Kernel {
             let size = u64::from(self.shape.threads()) * layout::SLOT;
             let _ = writeln!(s, "    .shared .align 16 .b8 slots[{size}];");
         }
+        if w.s.contains("tile") {
+            let rows = (self.shape.block[1] * self.shape.block[2]) as usize + layout::TILE_MORE;
+            let _ = writeln!(s, "    .shared .align 4 .b32 tile[{}];", self.shape.block[0] as usize * rows);
+        }
         if self.shared_cells > 0 {
             let _ = writeln!(s, "    .shared .align 8 .b64 cells[{}];", self.shared_cells);
         }
@@ -525,6 +531,15 @@ impl Kernel {
             w.line("mov.u64 %base5, slots;");
             w.line(&format!("mad.wide.u32 %base5, %id0, {}, %base5;", layout::SLOT));
             w.line("st.shared.v2.u64 [%base5], {0, 0};");
+        }
+        if self.instructions().iter().any(|i| i.to_string().contains("tile")) {
+            w.used(Reg(Bank::T, 3));
+            w.line("mov.u32 %t0, tile;");
+            w.line("mad.lo.u32 %t0, %id0, 4, %t0;");
+            for down in 0..=layout::TILE_MORE {
+                w.line(&format!("st.shared.b32 [%t0+{}], 0;", 4 * down * self.shape.block[0] as usize));
+            }
+            w.line("bar.sync 0;");
         }
         if self.instructions().iter().any(|i| i.to_string().contains("mine")) {
             for at in (0..layout::LOCAL).step_by(16) {

@@ -335,14 +335,23 @@ impl Bench {
         };
         // Wide vectors take long to compile.
         let weights = if case.seed & WIDE == 0 { [3, 3, 2, 1, 1, 1, 1] } else { [0, 0, 0, 1, 1, 1, 2] };
-        let width = Some(WIDTHS[r.weighted(&weights)]);
+        let mut width = Some(WIDTHS[r.weighted(&weights)]);
+        // Tiles are something special where a group is all of its CTA.
+        let threads = case.block.iter().product();
+        let whole = case.seed & WIDE != 0 && case.text.contains(" tile[") && WIDTHS.contains(&threads);
+        if whole {
+            width = Some(threads);
+        }
         let threads = *r.pick(&[2, 4]);
         let mut all = match (self.all_widths, self.one_width) {
             (true, _) => [None].into_iter().chain(WIDTHS.map(Some)).map(|w| jit(w, 1)).collect(),
             (_, false) => vec![jit(None, 1), jit(width, 1)],
             // A warp in pieces is refused where lanes talk to each other: then as the jit likes after all.
             (_, true)
-                if r.percent(50) && !case.text.contains(".sync.") && !case.text.contains("activemask") =>
+                if whole
+                    || r.percent(50)
+                        && !case.text.contains(".sync.")
+                        && !case.text.contains("activemask") =>
             {
                 vec![jit(width, 1)]
             }
