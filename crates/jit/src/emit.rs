@@ -36,6 +36,7 @@ mod ops;
 mod ops_test;
 mod parts;
 mod paths;
+mod read_back;
 mod special;
 mod stops;
 mod stretch;
@@ -185,6 +186,8 @@ struct Emitter<'a> {
     windows: u32,
     /// Parameters of loops whose rows move on [in step](in_step).
     in_step: HashMap<Value, in_step::Windows>,
+    /// What is read back from [stores that are left out](read_back).
+    read_back: read_back::ReadBack,
     /// How many loads there are [from each parameter](Emitter::count_readers), once somebody has asked.
     readers: Option<HashMap<u64, u32>>,
     /// Accesses of the block being written that are checked together.
@@ -270,6 +273,7 @@ impl<'a> Emitter<'a> {
             careful: None,
             windows: 0,
             in_step: HashMap::new(),
+            read_back: Default::default(),
             readers: None,
             joint_checks: vec![],
             lazy_compare: None,
@@ -285,6 +289,7 @@ impl<'a> Emitter<'a> {
         emitter.masked = paths.masked(func, plan, &emitter.parts);
         emitter.stops = emitter.find_stops();
         emitter.in_step = emitter.find_in_step();
+        emitter.read_back = emitter.find_read_back();
         emitter.find_outliving(&range);
         if paths == Paths::Together {
             emitter.early = emitter.find_early();

@@ -27,6 +27,13 @@ const MOST_LINES: usize = 32;
 /// How many values are looked at to find out where an address comes from.
 const MOST_VALUES: usize = 64;
 
+/// How near something is to be, as LLVM numbers it.
+#[derive(Clone, Copy)]
+enum Cache {
+    Second = 2,
+    First = 3,
+}
+
 /// What is accessed by one group after the other.
 pub(super) struct Stream {
     place: Reg,
@@ -35,10 +42,18 @@ pub(super) struct Stream {
 }
 
 impl Emitter<'_> {
-    pub(super) fn prefetch(&mut self, place: &str, own: bool) {
+    fn prefetch(&mut self, place: &str, own: bool, to: Cache) {
         self.t.declarations.insert("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)".into());
-        let own = i32::from(own && self.cpu.asks_to_own);
-        self.t.line(format_args!("call void @llvm.prefetch.p0(ptr {place}, i32 {own}, i32 3, i32 1)"));
+        let (own, to) = (i32::from(own && self.cpu.asks_to_own), to as i32);
+        self.t.line(format_args!("call void @llvm.prefetch.p0(ptr {place}, i32 {own}, i32 {to}, i32 1)"));
+    }
+
+    /// Asks for what a load at this place will access one turn later.
+    pub(super) fn ask_for_next_turn(&mut self, place: &str, step: &str) {
+        let next = self.t.inst(format_args!("getelementptr i8, ptr {place}, i64 {step}"));
+        // Rows of a matrix often lie a power of two apart, and drive each other out of the first.
+        let to = if self.cpu.streams_alone { Cache::Second } else { Cache::First };
+        self.prefetch(&next, false, to);
     }
 
     /// The stream that some accesses checked together belong to, `places` being where their rows are: none if they are in a loop, or if
@@ -73,7 +88,7 @@ impl Emitter<'_> {
     fn ask(&mut self, place: &str, len: u64, own: bool) {
         for at in (0..len).step_by(LINE).take(MOST_LINES) {
             let next = self.t.inst(format_args!("getelementptr i8, ptr {place}, i64 {}", AHEAD + at));
-            self.prefetch(&next, own);
+            self.prefetch(&next, own, Cache::First);
         }
     }
 
@@ -135,7 +150,7 @@ impl Emitter<'_> {
     /// it: then the next is asked for one turn ahead.
     pub(super) fn step_of(&mut self, access: &Access) -> Option<Reg> {
         let (root, _) = self.root(self.block, access.address);
-        if self.cpu.streams_alone || access.space != Space::Global || self.ty(root) != Type::I64 {
+        if access.space != Space::Global || self.ty(root) != Type::I64 {
             return None;
         }
         let plan = self.plan;

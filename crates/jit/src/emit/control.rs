@@ -284,6 +284,7 @@ impl Emitter<'_> {
                 if !self.masked[b.index()] {
                     self.begin(b, None);
                     self.t.label(&format!("c{}", b.0));
+                    self.store_left_out(b);
                     self.hand_over(b);
                     return Ok(());
                 }

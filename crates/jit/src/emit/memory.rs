@@ -90,6 +90,9 @@ impl Emitter<'_> {
         if self.load_parameter(inst, r, mem) {
             return;
         }
+        if let Some(known) = self.read_back(index, access.ty) {
+            return self.define(r, known);
+        }
         self.order(mem, true);
         if let spread @ Spread::Affine { .. } = self.spread(r) {
             let known = self.load_by_row(&access, r, spread);
@@ -206,6 +209,9 @@ impl Emitter<'_> {
 
     pub(super) fn store(&mut self, index: usize, inst: &Inst, mem: Mem) {
         let value = inst.args[1];
+        if self.is_left_out(index, value) {
+            return;
+        }
         let access = self.access(index, inst, mem, self.ty(value));
         self.order(mem, true);
         let nothing = Shape::new(Elem::I1, 1);
@@ -480,8 +486,7 @@ impl Emitter<'_> {
             let step = self.step_of(access);
             let rows = self.by_place(places, |e, at| {
                 if let Some(step) = &step {
-                    let next = e.t.inst(format_args!("getelementptr i8, ptr {at}, i64 {step}"));
-                    e.prefetch(&next, false);
+                    e.ask_for_next_turn(at, step);
                 }
                 e.t.inst(format_args!("load {volatile}{row}, ptr {at}, align {align}"))
             });
@@ -504,23 +509,26 @@ impl Emitter<'_> {
         self.t.convert("bitcast", row, &loaded, all)
     }
 
-    /// Stores rows, the later ones last, or the lanes in `mask` of the only row.
+    /// Stores rows, the later ones last.
+    pub(super) fn store_rows(&mut self, ty: Type, volatile: &str, places: &[Reg], value: &str) {
+        let (all, align) = (self.all(ty), ty.elem.bytes());
+        let row = all.times(all.n / self.rows);
+        // Of rows in one place the last stays.
+        let first = self.rows - places.len() as u32;
+        for (n, at) in (first..).zip(places) {
+            let part = match self.rows {
+                1 => value.to_owned(),
+                _ => self.t.shuffle(all, value, "poison", n * row.n..(n + 1) * row.n),
+            };
+            self.t.line(format_args!("store {volatile}{row} {part}, ptr {at}, align {align}"));
+        }
+    }
+
+    /// Stores rows, or the lanes in `mask` of the only row.
     fn store_row(&mut self, access: &Access, places: &[Reg], mask: Option<&str>, value: &str) {
         let all = self.all(access.ty);
         let (volatile, align) = (access.volatile, access.ty.elem.bytes());
-        let Some(mask) = mask else {
-            let row = all.times(all.n / self.rows);
-            // Of rows in one place the last stays.
-            let first = self.rows - places.len() as u32;
-            for (n, at) in (first..).zip(places) {
-                let part = match self.rows {
-                    1 => value.to_owned(),
-                    _ => self.t.shuffle(all, value, "poison", n * row.n..(n + 1) * row.n),
-                };
-                self.t.line(format_args!("store {volatile}{row} {part}, ptr {at}, align {align}"));
-            }
-            return;
-        };
+        let Some(mask) = mask else { return self.store_rows(access.ty, volatile, places, value) };
         let at = &places[0];
         let (part, count) = self.parts(access.ty);
         let row = part.times(part.n * count);
