@@ -122,15 +122,7 @@ pub fn generate(seed: u64) -> Kernel {
     let exits = r.percent(22) && !calm;
     let (mut block, mut grid) = (*r.pick(BLOCKS), *r.pick(GRIDS));
     if calm {
-        block = *r.pick(&[
-            [16, 16, 1],
-            [16, 16, 1],
-            [32, 8, 1],
-            [8, 32, 1],
-            [16, 32, 1],
-            [16, 4, 4],
-            [256, 1, 1],
-        ]);
+        block = *r.pick(&[[16, 16, 1], [16, 16, 1], [16, 16, 1], [32, 8, 1], [16, 4, 4], [256, 1, 1]]);
     } else if wide {
         block = *r.pick(WIDE_BLOCKS);
     } else if traits.long > 0 {

@@ -337,10 +337,10 @@ impl Bench {
         let weights = if case.seed & WIDE == 0 { [3, 3, 2, 1, 1, 1, 1] } else { [0, 0, 0, 1, 1, 1, 2] };
         let mut width = Some(WIDTHS[r.weighted(&weights)]);
         // Tiles are something special where a group is all of its CTA.
-        let threads = case.block.iter().product();
-        let whole = case.seed & WIDE != 0 && case.text.contains(" tile[") && WIDTHS.contains(&threads);
+        let all_threads = case.block.iter().product();
+        let whole = case.seed & WIDE != 0 && case.text.contains(" tile[") && WIDTHS.contains(&all_threads);
         if whole {
-            width = Some(threads);
+            width = Some(all_threads);
         }
         let threads = *r.pick(&[2, 4]);
         let mut all = match (self.all_widths, self.one_width) {
@@ -357,6 +357,9 @@ impl Bench {
             }
             _ => vec![jit(None, 1)],
         };
+        if whole && self.one_width {
+            all[0].paths = Some(Paths::Together);
+        }
         // Compiled already.
         all.push(Variant { threads, ..all[0] });
         if r.percent(if self.one_width { 20 } else { 60 }) {

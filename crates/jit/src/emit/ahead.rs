@@ -52,8 +52,7 @@ impl Emitter<'_> {
     pub(super) fn ask_for_next_turn(&mut self, place: &str, step: &str) {
         let next = self.t.inst(format_args!("getelementptr i8, ptr {place}, i64 {step}"));
         // Rows of a matrix often lie a power of two apart, and drive each other out of the first.
-        let to = if self.cpu.streams_alone { Cache::Second } else { Cache::First };
-        self.prefetch(&next, false, to);
+        self.prefetch(&next, false, Cache::Second);
     }
 
     /// The stream that some accesses checked together belong to, `places` being where their rows are: none if they are in a loop, or if
