@@ -57,14 +57,22 @@ fn space_at(mem: Mem, addr: &Affine) -> Space {
     }
 }
 
-/// A column that has been loaded and is still where it was, as rows of each CTA's shared memory, which no other CTA can change: read by
-/// the one op that needs it ([`crate::lower::Kind::Load`]), it does not have to be written out.
+/// A column that has been loaded and is still where it was: read by the one op that needs it ([`crate::lower::Kind::Load`]), it does not have
+/// to be written out.
 #[derive(Clone, Copy)]
 pub(crate) struct InMemory {
     place: u32,
-    /// Where the first row begins.
-    at: usize,
+    at: Held,
     layout: Layout,
+}
+
+/// Where the first row of what is still in memory begins.
+#[derive(Clone, Copy)]
+enum Held {
+    /// So many bytes from the beginning of each CTA's shared memory.
+    Shared(usize),
+    /// In global memory, one row for all CTAs. Whoever changes it meanwhile is not ordered with the load, so the load may as well come later.
+    Global(*const u8),
 }
 
 impl Machine<'_, '_> {
@@ -83,11 +91,13 @@ impl Machine<'_, '_> {
 
     /// Writes out what is still in memory, for the same warps of each CTA.
     pub(crate) fn read_in_memory(&self, from: &InMemory, to: Arg, all: &Segment) {
-        let shared = self.shared_of(all).iter().map(|shared| shared.wrapping_add(from.at));
-        let memory: smallvec::SmallVec<[*const u8; 16]> = shared.collect();
+        let memory: smallvec::SmallVec<[*const u8; 16]> = match from.at {
+            Held::Shared(at) => self.shared_of(all).iter().map(|shared| shared.wrapping_add(at)).collect(),
+            Held::Global(at) => smallvec::smallvec![at],
+        };
         let apart = self.launch.warps() as usize;
         // SAFETY: the rows were found to be inside and aligned when they were loaded, and all CTAs have as much shared memory. It is no
-        // part of a column.
+        // part of a column. Global memory stays as long as the launch.
         unsafe { self.regs.rows(to, all.first, &memory, apart, from.layout, to.bytes.into()) }
     }
 
@@ -109,13 +119,19 @@ impl Machine<'_, '_> {
         let mut offsets = [None; 3];
         for (k, at) in inst.args.iter().enumerate() {
             let (from, step, same) = if let Some(layout) = layouts[k] {
-                offsets[k] = Some(self.take_in_memory(*at).at);
+                let from = match self.take_in_memory(*at).at {
+                    Held::Global(from) => from,
+                    Held::Shared(offset) => {
+                        offsets[k] = Some(offset);
+                        std::ptr::null()
+                    }
+                };
                 let step = match layout {
                     Layout { count: 1, same: true, .. } => 0,
                     Layout { count: 1, .. } => row,
                     _ => layout.step as isize,
                 };
-                (std::ptr::null(), step, layout.same)
+                (from, step, layout.same)
             } else if self.column(*at).is_uniform() && at.place != dst.at.place {
                 self.write_warp(*at);
                 (self.regs.operand(*at, self.base).at, 0, true)
@@ -164,15 +180,20 @@ impl Machine<'_, '_> {
         if self.cta.memory.shared.run::<u8>(s.at, s.bytes).is_none() {
             return false;
         }
-        let from = InMemory { place: dst.at.place, at: s.at as usize + s.first_row, layout: rows.layout };
+        let at = Held::Shared(s.at as usize + s.first_row);
+        let from = InMemory { place: dst.at.place, at, layout: rows.layout };
         if once && self.whole {
-            self.columns[dst.at.place as usize] = Column::IN_MEMORY;
-            self.in_memory.push(from);
+            self.leave_in_memory(from);
         } else {
             self.read_in_memory(&from, dst.at, &all);
             self.wrote(dst);
         }
         true
+    }
+
+    fn leave_in_memory(&mut self, from: InMemory) {
+        self.columns[from.place as usize] = Column::IN_MEMORY;
+        self.in_memory.push(from);
     }
 
     /// The rows that lanes are in where the same lanes of CTAs one behind the other have the same addresses in shared memory.
@@ -242,10 +263,18 @@ impl Machine<'_, '_> {
                 };
             }
         }
-        self.load_shared::<T, N>(&addr, dst, mem, wide, once) || self.load_rows::<T, N>(addr, dst, mem, wide)
+        self.load_shared::<T, N>(&addr, dst, mem, wide, once)
+            || self.load_rows::<T, N>(addr, dst, mem, wide, once)
     }
 
-    fn load_rows<T: Scalar, const N: usize>(&mut self, addr: Affine, dst: Dst, mem: Mem, wide: bool) -> bool {
+    fn load_rows<T: Scalar, const N: usize>(
+        &mut self,
+        addr: Affine,
+        dst: Dst,
+        mem: Mem,
+        wide: bool,
+        once: bool,
+    ) -> bool {
         let size = size_of::<[T; N]>();
         let whole = [self.hull];
         let parts = if self.is_apart(&addr, mem) { &self.segments[..] } else { &whole };
@@ -274,6 +303,17 @@ impl Machine<'_, '_> {
             memory.push(host.wrapping_add(stretch.first_row));
         }
         let full = parts.iter().all(|part| part.full);
+        if let ([(_, layout)], [host], true, Some((_, stretch))) = (&layouts[..], &memory[..], once, &before)
+            && self.whole
+            && stretch.space == Space::Global
+            && layout.count == 1
+            && !layout.same
+            && self.is_free(&dst)
+        {
+            let (at, layout) = (Held::Global(*host), *layout);
+            self.leave_in_memory(InMemory { place: dst.at.place, at, layout });
+            return true;
+        }
         let firsts: smallvec::SmallVec<[usize; 2]> = layouts.iter().map(|(i, _)| parts[*i].first).collect();
         let dst = self.open(dst);
         let to = if full || dst.free { dst.at } else { Arg { base: Base::Scratch, offset: 0, ..dst.at } };

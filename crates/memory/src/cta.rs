@@ -50,11 +50,13 @@ impl Block {
     /// Where `len` does not fit a window; launches are refused before.
     pub fn reset(&mut self, len: usize) {
         assert!(len as u64 <= WINDOW_SIZE || self.space == Space::Local, "{len} bytes do not fit a window");
-        self.lines.truncate(len.div_ceil(LINE));
-        self.len = self.lines.len() * LINE;
-        self.bytes_mut().fill(0);
-        self.lines.resize(len.div_ceil(LINE), Line([0; LINE]));
         self.len = len;
+        // Filling nothing is not for nothing: the C library stores with an empty mask, where an empty vector has no memory, and a CPU takes
+        // hundreds of cycles to find out that no harm is done.
+        if len > 0 || !self.lines.is_empty() {
+            self.lines.clear();
+            self.lines.resize(len.div_ceil(LINE), Line([0; LINE]));
+        }
     }
 
     /// Bytes of the block.
