@@ -19,7 +19,7 @@ impl Machine<'_, '_> {
         match column.shape {
             Shape::Uniform => Some(self.regs.integer(at, self.base)),
             Shape::Known => Some(column.affine.base),
-            Shape::Varying | Shape::Affine | Shape::InMemory => None,
+            Shape::Varying | Shape::Affine | Shape::InMemory | Shape::Sum => None,
         }
     }
 
@@ -28,7 +28,7 @@ impl Machine<'_, '_> {
     pub(crate) fn affine(&self, at: Arg) -> Option<Affine> {
         let column = self.column(at);
         match column.shape {
-            Shape::Varying | Shape::InMemory => None,
+            Shape::Varying | Shape::InMemory | Shape::Sum => None,
             Shape::Uniform => Some(Affine::uniform(self.regs.integer(at, self.base))),
             Shape::Known => Some(Affine::uniform(column.affine.base)),
             Shape::Affine => Some(column.affine),
@@ -59,6 +59,7 @@ impl Machine<'_, '_> {
                 self.read_in_memory(&from, at, &all);
                 return self.wrote(Dst { at, free: true });
             }
+            Shape::Sum => return self.add_products(),
             Shape::Affine => {
                 let a = self.column(at).affine;
                 let (mut lane, end) = (self.base * CHUNK, (self.base + self.warps) * CHUNK);
@@ -209,12 +210,15 @@ impl Machine<'_, '_> {
     /// Hands a value over to a block's parameter.
     pub(crate) fn hand_over(&mut self, c: &Copy) {
         let Column { shape, affine, .. } = *self.column(c.src);
-        debug_assert!(shape != Shape::InMemory, "only a pure op reads what is still in memory");
+        debug_assert!(
+            !matches!(shape, Shape::InMemory | Shape::Sum),
+            "only a pure op reads what is not there yet"
+        );
         if shape != Shape::Varying && self.is_free(&c.dst) {
             match shape {
                 Shape::Known => self.set_known(c.dst, affine.base),
                 Shape::Affine => self.columns[c.dst.at.place as usize] = Column::of(affine),
-                Shape::Uniform | Shape::Varying | Shape::InMemory => {
+                Shape::Uniform | Shape::Varying | Shape::InMemory | Shape::Sum => {
                     self.regs.copy(c.dst, c.src, self.base, 1);
                     self.wrote_uniform(c.dst);
                 }

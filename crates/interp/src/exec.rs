@@ -14,7 +14,7 @@ use crate::lower::{
     LANE_WARP, Terminator, known, lane_place,
 };
 use crate::regs::Regs;
-use crate::rows::InMemory;
+use crate::rows::{InMemory, Sum};
 use crate::segments::Segment;
 use crate::shape::{Affine, Column, Extents};
 use hostwarp_ir::{BarrierKind, Block, Special, TrapKind};
@@ -82,6 +82,8 @@ pub(crate) struct Machine<'a, 'l> {
     pub(crate) extents: Extents,
     /// Columns that have been loaded and not read.
     pub(crate) in_memory: Vec<InMemory>,
+    /// The sum that products are still to be added to.
+    pub(crate) sum: Option<Sum>,
     /// The shared memory of each CTA.
     pub(crate) shared: Vec<*const u8>,
     /// What runs are the same lanes of CTAs one behind the other, neighbouring warps in each.
@@ -187,6 +189,7 @@ impl<'a, 'l> Machine<'a, 'l> {
             columns: vec![],
             extents,
             in_memory: vec![],
+            sum: None,
             shared,
             alike: false,
             whole: false,

@@ -53,6 +53,9 @@ pub(crate) struct Inst {
     pub(crate) dst: Option<Dst>,
     pub(crate) args: SmallVec<[Arg; 3]>,
     pub(crate) guard: Option<Arg>,
+    /// A product added to something, which nobody reads but who adds another to it, and that before anything changes memory or what the first
+    /// was added to.
+    pub(crate) onward: bool,
     /// What it makes of evenly spaced columns.
     pub(crate) affine: Option<AffineOp>,
     pub(crate) line: u32,
@@ -324,6 +327,65 @@ fn mark_read_once(insts: &mut [Inst], term: &Terminator) {
     }
 }
 
+/// Finds the products that are added to a sum one after the other: they can be added together, with the sum in a register.
+fn mark_onward(insts: &mut [Inst], term: &Terminator) {
+    /// The last product added to a sum.
+    struct Last {
+        product: usize,
+        /// The first load of its factors, or of those before: memory must not have changed since.
+        since: usize,
+        /// The place of what products are added to.
+        from: u32,
+    }
+    // By where the sum is.
+    let mut sums: HashMap<u32, Last> = HashMap::new();
+    // The loads that places hold.
+    let mut loads: HashMap<u32, usize> = HashMap::new();
+    // And by where it was, the product that has been added to: somebody may still read it there.
+    let mut was: HashMap<u32, usize> = HashMap::new();
+    let mut found = vec![];
+    let mut last_change = 0;
+    for (n, inst) in insts.iter().enumerate() {
+        let by_rows = matches!(inst.kind, Kind::Pure(Selected { by_rows: Some(_), .. }));
+        for at in inst.args.iter().chain(&inst.guard) {
+            was.remove(&at.place);
+        }
+        let mut sum = None;
+        if let ([a, b, c], true) = (&inst.args[..], by_rows) {
+            for factor in [a, b] {
+                sums.remove(&factor.place);
+            }
+            let [a, b] = [a, b].map(|at| loads.get(&at.place).copied().unwrap_or(n));
+            let before = sums.remove(&c.place).filter(|before| last_change <= before.since.min(a).min(b));
+            was.extend(before.as_ref().map(|before| (c.place, before.product)));
+            let (since, from) = before.map_or((n, c.place), |before| (before.since, before.from));
+            sum = Some(Last { product: n, since: since.min(a).min(b), from });
+        }
+        for at in inst.args.iter().chain(&inst.guard) {
+            sums.remove(&at.place);
+        }
+        if let Some(Dst { at, free }) = inst.dst {
+            sums.retain(|place, last| *place != at.place && last.from != at.place);
+            found.extend(was.remove(&at.place));
+            // Of what other blocks need nobody knows who reads it.
+            sums.extend(sum.filter(|_| free).map(|sum| (at.place, sum)));
+            loads.remove(&at.place);
+            if matches!(inst.kind, Kind::Load { .. }) {
+                loads.insert(at.place, n);
+            }
+        }
+        if !matches!(inst.kind, Kind::Load { .. } | Kind::Pure(_)) {
+            last_change = n;
+        }
+    }
+    term.for_each_read(|at| {
+        was.remove(&at.place);
+    });
+    for n in found.into_iter().chain(was.into_values()) {
+        insts[n].onward = true;
+    }
+}
+
 impl Terminator {
     /// All operands.
     fn for_each_read(&self, f: impl FnMut(&Arg)) {
@@ -488,6 +550,7 @@ impl Lowering<'_> {
             }
         };
         mark_read_once(&mut insts, &term);
+        mark_onward(&mut insts, &term);
         CodeBlock { position, needs: vec![], insts, term, term_line: data.term_line }
     }
 
@@ -521,6 +584,7 @@ impl Lowering<'_> {
                         dst: Some(Dst { at, free: true }),
                         args: SmallVec::from_slice(&[args[1]]),
                         guard: None,
+                        onward: false,
                         affine: None,
                         line,
                     });
@@ -543,7 +607,7 @@ impl Lowering<'_> {
             }
         };
         let affine = i.result.and_then(|r| AffineOp::of(i.op, &types, func.ty(r)));
-        out.push(Inst { kind, dst, args, guard, affine, line });
+        out.push(Inst { kind, dst, args, guard, onward: false, affine, line });
     }
 
     /// Block arguments are handed over all at once; here they are put in an order in which one after the other does.

@@ -75,6 +75,35 @@ enum Held {
     Global(*const u8),
 }
 
+impl InMemory {
+    /// As an argument in rows of `len` lanes of f32.
+    fn rows<'a>(&self, sets: &'a [*const u8], len: usize) -> RowsOf<'a> {
+        let from = match self.at {
+            Held::Global(from) => RowsFrom::One(from),
+            Held::Shared(offset) => RowsFrom::Each(sets, offset),
+        };
+        let step = match self.layout {
+            Layout { count: 1, same: true, .. } => 0,
+            Layout { count: 1, .. } => len as isize * 4,
+            Layout { step, .. } => step as isize,
+        };
+        RowsOf { from, step, same: self.layout.same }
+    }
+}
+
+/// A sum that products are still to be added to, of what is still in memory ([`crate::lower::Inst::onward`]): all at once, they leave it in a
+/// register.
+pub(crate) struct Sum {
+    /// What they are added to, which is written out, or one for all warps.
+    from: Arg,
+    /// Where the sum will be.
+    at: Arg,
+    /// Lanes of a row.
+    len: usize,
+    by_rows: RowsFn,
+    products: smallvec::SmallVec<[[InMemory; 2]; 16]>,
+}
+
 impl Machine<'_, '_> {
     /// What a column is that is still in memory, which is read now.
     pub(crate) fn take_in_memory(&mut self, at: Arg) -> InMemory {
@@ -101,7 +130,7 @@ impl Machine<'_, '_> {
         unsafe { self.regs.rows(to, all.first, &memory, apart, from.layout, to.bytes.into()) }
     }
 
-    /// Runs an op on f32 of which some are still in memory, if they lie in rows of one length. Answers whether it could.
+    /// Adds a product of f32 to something, if some of that is still in memory and lies in rows of one length. Answers whether it could.
     pub(crate) fn pure_by_rows(&mut self, inst: &Inst, by_rows: RowsFn, dst: Dst) -> bool {
         let mut layouts = [None; 3];
         for (layout, at) in layouts.iter_mut().zip(&inst.args) {
@@ -113,53 +142,92 @@ impl Machine<'_, '_> {
         if !len.is_multiple_of(PIECE) || layouts.iter().flatten().any(|l| l.count > 1 && l.len != len) {
             return false;
         }
-        let all = self.hull;
-        let row = len as isize * 4;
-        let mut args = [RowsOf { from: RowsFrom::One(std::ptr::null()), step: 0, same: true }; 3];
-        let mut offsets = [None; 3];
-        for (k, at) in inst.args.iter().enumerate() {
-            let (from, step, same) = if let Some(layout) = layouts[k] {
-                let from = match self.take_in_memory(*at).at {
-                    Held::Global(from) => from,
-                    Held::Shared(offset) => {
-                        offsets[k] = Some(offset);
-                        std::ptr::null()
+        let [a, b, c] = inst.args[..] else { return false };
+        let pending = self.sum.as_ref().is_some_and(|sum| sum.at == c);
+        if let ([Some(_), Some(_), None], true) = (layouts, inst.onward || pending) {
+            if self.sum.as_ref().is_some_and(|sum| sum.at != c || sum.len != len) {
+                self.add_products();
+            }
+            let product = [a, b].map(|at| self.take_in_memory(at));
+            match &mut self.sum {
+                Some(sum) => {
+                    sum.at = dst.at;
+                    sum.products.push(product);
+                    self.columns[c.place as usize] = Column::VARYING;
+                }
+                None => {
+                    // What is one for all warps is nobody's result.
+                    match c.step {
+                        0 => self.write_warp(c),
+                        _ => self.write_out(c),
                     }
-                };
-                let step = match layout {
-                    Layout { count: 1, same: true, .. } => 0,
-                    Layout { count: 1, .. } => row,
-                    _ => layout.step as isize,
-                };
-                (from, step, layout.same)
-            } else if self.column(*at).is_uniform() && at.place != dst.at.place {
+                    let products = smallvec::smallvec![product];
+                    self.sum = Some(Sum { from: c, at: dst.at, len, by_rows, products });
+                }
+            }
+            self.columns[dst.at.place as usize] = Column::SUM;
+            if !inst.onward {
+                self.add_products();
+            }
+            return true;
+        }
+        let all = self.hull;
+        let mut args = [RowsOf { from: RowsFrom::One(std::ptr::null()), step: 0, same: true }; 3];
+        let mut held = [None; 3];
+        for (k, at) in inst.args.iter().enumerate() {
+            if layouts[k].is_some() {
+                held[k] = Some(self.take_in_memory(*at));
+                continue;
+            }
+            let (from, step, same) = if self.column(*at).is_uniform() && at.place != dst.at.place {
                 self.write_warp(*at);
                 (self.regs.operand(*at, self.base).at, 0, true)
             } else {
                 self.write_out(*at);
-                (self.regs.operand(*at, all.first).at, row, false)
+                (self.regs.operand(*at, all.first).at, len as isize * 4, false)
             };
             args[k] = RowsOf { from: RowsFrom::One(from), step, same };
         }
         let sets = self.shared_of(&all);
-        for (arg, offset) in args.iter_mut().zip(offsets) {
-            if let Some(offset) = offset {
-                arg.from = RowsFrom::Each(sets, offset);
+        for (arg, held) in args.iter_mut().zip(&held) {
+            if let Some(held) = held {
+                *arg = held.rows(sets, len);
             }
         }
-        let count = self.launch.lanes() as usize / len;
+        let [a, b, sum] = args;
+        self.by_rows(by_rows, len, dst.at, &[[a, b]], sum);
+        self.wrote(dst);
+        true
+    }
+
+    /// Adds the products that are still to be added.
+    pub(crate) fn add_products(&mut self) {
+        let Some(sum) = self.sum.take() else { return };
+        let all = self.hull;
+        let sets = self.shared_of(&all);
+        let products: smallvec::SmallVec<[[RowsOf<'_>; 2]; 16]> =
+            sum.products.iter().map(|product| product.map(|held| held.rows(sets, sum.len))).collect();
+        let from = RowsFrom::One(self.regs.operand(sum.from, all.first).at);
+        let same = sum.from.step == 0;
+        let so_far = RowsOf { from, step: if same { 0 } else { sum.len as isize * 4 }, same };
+        self.by_rows(sum.by_rows, sum.len, sum.at, &products, so_far);
+        drop(products);
+        self.wrote(Dst { at: sum.at, free: true });
+    }
+
+    fn by_rows(&self, by_rows: RowsFn, len: usize, dst: Arg, products: &[[RowsOf<'_>; 2]], sum: RowsOf<'_>) {
+        let all = self.hull;
         let step = RowsStep {
-            sets: sets.len(),
-            count,
+            sets: self.shared_of(&all).len(),
+            count: self.launch.lanes() as usize / len,
             len,
-            dst: self.regs.operand(dst.at, all.first).at.cast_mut(),
-            args,
+            dst: self.regs.operand(dst, all.first).at.cast_mut(),
+            products,
+            sum,
         };
         // SAFETY: as in `read_in_memory`; columns are valid for all warps that run, which are those of whole CTAs, and the code was lowered
         // for a level that this CPU has.
         unsafe { by_rows(&step) };
-        self.wrote(dst);
-        true
     }
 
     /// Loads from the shared memory of CTAs that all have the same addresses and lanes. Answers whether it could.

@@ -18,6 +18,8 @@ pub(crate) enum Shape {
     Affine,
     /// Anything: it has been loaded and is still where it was ([`crate::rows::InMemory`]).
     InMemory,
+    /// Anything: products are still to be added to what is written out ([`crate::rows::Sum`]).
+    Sum,
 }
 
 /// What is known of a place.
@@ -44,6 +46,8 @@ impl Column {
         Column { shape: Shape::Varying, written: Written::All, affine: Affine::uniform(0) };
     pub(crate) const IN_MEMORY: Column =
         Column { shape: Shape::InMemory, written: Written::Nothing, affine: Affine::uniform(0) };
+    pub(crate) const SUM: Column =
+        Column { shape: Shape::Sum, written: Written::Nothing, affine: Affine::uniform(0) };
     pub(crate) const UNIFORM: Column =
         Column { shape: Shape::Uniform, written: Written::Warp, affine: Affine::uniform(0) };
 

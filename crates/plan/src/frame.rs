@@ -267,17 +267,14 @@ impl Layout<'_> {
             let mut taken: Vec<Value> = vec![];
             let mut given: FxHashSet<Value> = FxHashSet::default();
             for (n, i) in self.func.block(*b).insts.iter().enumerate() {
-                // Arguments that end here make room for the result: ops read a lane's arguments before they write it.
-                let mut args: Vec<Value> =
-                    i.args.iter().chain(&i.guard).map(|a| self.original[a.index()]).collect();
-                args.sort_unstable();
-                args.dedup();
-                for a in args {
+                // Arguments that end here make room for the result: ops read a lane's arguments before they write it. The last of them does
+                // before others: a sum stays where it is.
+                for a in i.guard.iter().chain(&i.args).map(|a| self.original[a.index()]) {
                     if let (true, true, Some(s)) =
                         (share && self.local[a.index()], last_use[&a] == n, self.slot[a.index()])
+                        && given.insert(a)
                     {
                         pool.give(self.size(a), s);
-                        given.insert(a);
                     }
                 }
                 let Some(r) = i.result else { continue };

@@ -103,14 +103,17 @@ pub(crate) struct RowsOf<'a> {
     pub(crate) same: bool,
 }
 
-/// One call of a kernel that reads rows: of `sets` sets with `count` rows of `len` lanes, a multiple of [`PIECE`].
+/// One call of a kernel that adds products of rows: of `sets` sets with `count` rows of `len` lanes, a multiple of [`PIECE`].
 pub(crate) struct RowsStep<'a> {
     pub(crate) sets: usize,
     pub(crate) count: usize,
     pub(crate) len: usize,
     /// The result: all rows, one behind the other.
     pub(crate) dst: *mut u8,
-    pub(crate) args: [RowsOf<'a>; 3],
+    /// The factors, product by product.
+    pub(crate) products: &'a [[RowsOf<'a>; 2]],
+    /// What they are added to, one after the other.
+    pub(crate) sum: RowsOf<'a>,
 }
 
 /// A kernel that reads rows.
@@ -120,7 +123,7 @@ pub(crate) struct RowsStep<'a> {
 /// that has one value for each lane.
 pub(crate) type RowsFn = unsafe fn(&RowsStep);
 
-/// `a · b + c` of f32, rounded once, for a level that has an instruction for it.
+/// `a · b + c` of f32, rounded once for each product, for a level that has an instruction for it.
 pub(super) fn fma(level: Level) -> Option<RowsFn> {
     match level {
         Level::Base => None,
@@ -186,38 +189,72 @@ mod x86 {
     vector!(__m256, 8, _mm256_loadu_ps, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_storeu_ps);
     vector!(__m512, 16, _mm512_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_storeu_ps);
 
-    /// Arguments that have one value for all lanes of a row are those named.
+    /// As many rows at once: each waits for the product before, all of them keep the CPU busy.
+    const ROWS: usize = 8;
+
+    /// Some lanes of the rows from `row` on: of one that has a value for each, or one for all.
     ///
     /// # Safety
     /// As for [`super::RowsFn`].
     #[inline(always)]
-    unsafe fn fma_of<V: Vector, const A: bool, const B: bool, const C: bool>(s: &RowsStep) {
-        let [a, b, c] = s.args;
-        for set in 0..s.sets {
-            let begin = |arg: &RowsOf| match arg.from {
-                RowsFrom::One(at) => at.wrapping_offset((set * s.count) as isize * arg.step),
-                RowsFrom::Each(sets, at) => sets[set].wrapping_add(at),
-            };
-            let rows = s.dst.cast::<f32>().wrapping_add(set * s.count * s.len);
-            for x in (0..s.len).step_by(V::LANES) {
-                let (mut pa, mut pb, mut pc) = (begin(&a), begin(&b), begin(&c));
-                let mut to = rows.wrapping_add(x);
-                let of = |same: bool, row: *const u8| {
-                    let row = row.cast::<f32>();
-                    // SAFETY: handed on from the caller.
-                    unsafe { if same { V::splat(*row) } else { V::read(row.wrapping_add(x)) } }
-                };
-                // One row against many values stays in a register.
-                let row = (A && !B && b.step == 0).then(|| of(B, pb));
-                for _ in 0..s.count {
-                    // SAFETY: handed on from the caller.
-                    unsafe { V::fma(of(A, pa), row.unwrap_or_else(|| of(B, pb)), of(C, pc)).write(to) };
-                    to = to.wrapping_add(s.len);
-                    pa = pa.wrapping_offset(a.step);
-                    pb = pb.wrapping_offset(b.step);
-                    pc = pc.wrapping_offset(c.step);
+    unsafe fn add<V: Vector, const A: bool, const B: bool, const N: usize>(
+        sums: &mut [V; N],
+        (a, step_a): (*const u8, isize),
+        (b, step_b): (*const u8, isize),
+        x: usize,
+    ) {
+        for (j, sum) in (0..).zip(sums) {
+            let (a, b) = (a.wrapping_offset(j * step_a), b.wrapping_offset(j * step_b));
+            // SAFETY: handed on from the caller.
+            unsafe { *sum = V::fma(of(A, a, x), of(B, b, x), *sum) };
+        }
+    }
+
+    /// # Safety
+    /// As for [`super::RowsFn`].
+    #[inline(always)]
+    unsafe fn of<V: Vector>(same: bool, row: *const u8, x: usize) -> V {
+        let row = row.cast::<f32>();
+        // SAFETY: handed on from the caller.
+        unsafe { if same { V::splat(*row) } else { V::read(row.wrapping_add(x)) } }
+    }
+
+    /// The lanes from `x` on of `N` rows from `row` on.
+    ///
+    /// # Safety
+    /// As for [`super::RowsFn`].
+    #[inline(always)]
+    unsafe fn rows<V: Vector, const N: usize>(s: &RowsStep, set: usize, row: usize, x: usize) {
+        let begin = |arg: &RowsOf| match arg.from {
+            RowsFrom::One(at) => at.wrapping_offset((set * s.count + row) as isize * arg.step),
+            RowsFrom::Each(sets, at) => sets[set].wrapping_add(at).wrapping_offset(row as isize * arg.step),
+        };
+        let sum = begin(&s.sum);
+        // SAFETY: handed on from the caller, here and below.
+        let mut sums: [V; N] = std::array::from_fn(|j| unsafe {
+            of(s.sum.same, sum.wrapping_offset(j as isize * s.sum.step), x)
+        });
+        for [a, b] in s.products {
+            let (pa, pb) = ((begin(a), a.step), (begin(b), b.step));
+            unsafe {
+                match (a.same, b.same) {
+                    (true, false) if b.step == 0 => {
+                        // One row against many values stays in a register.
+                        let row: V = of(false, pb.0, x);
+                        for (j, sum) in (0..).zip(&mut sums) {
+                            *sum = V::fma(of(true, pa.0.wrapping_offset(j * pa.1), x), row, *sum);
+                        }
+                    }
+                    (false, false) => add::<V, false, false, N>(&mut sums, pa, pb, x),
+                    (false, true) => add::<V, false, true, N>(&mut sums, pa, pb, x),
+                    (true, false) => add::<V, true, false, N>(&mut sums, pa, pb, x),
+                    (true, true) => add::<V, true, true, N>(&mut sums, pa, pb, x),
                 }
             }
+        }
+        let to = s.dst.cast::<f32>().wrapping_add((set * s.count + row) * s.len + x);
+        for (j, sum) in sums.into_iter().enumerate() {
+            unsafe { sum.write(to.wrapping_add(j * s.len)) };
         }
     }
 
@@ -225,17 +262,14 @@ mod x86 {
     /// As for [`super::RowsFn`].
     #[inline(always)]
     unsafe fn fma<V: Vector>(s: &RowsStep) {
-        // SAFETY: handed on from the caller.
-        unsafe {
-            match s.args.map(|arg| arg.same) {
-                [false, false, false] => fma_of::<V, false, false, false>(s),
-                [false, false, true] => fma_of::<V, false, false, true>(s),
-                [false, true, false] => fma_of::<V, false, true, false>(s),
-                [false, true, true] => fma_of::<V, false, true, true>(s),
-                [true, false, false] => fma_of::<V, true, false, false>(s),
-                [true, false, true] => fma_of::<V, true, false, true>(s),
-                [true, true, false] => fma_of::<V, true, true, false>(s),
-                [true, true, true] => fma_of::<V, true, true, true>(s),
+        let many = s.count / ROWS * ROWS;
+        for set in 0..s.sets {
+            for x in (0..s.len).step_by(V::LANES) {
+                // SAFETY: handed on from the caller.
+                unsafe {
+                    (0..many).step_by(ROWS).for_each(|row| rows::<V, ROWS>(s, set, row, x));
+                    (many..s.count).for_each(|row| rows::<V, 1>(s, set, row, x));
+                }
             }
         }
     }

@@ -257,6 +257,146 @@ fn products_of_what_lies_in_shared_memory() {
     }
 }
 
+/// Which operands the products of a sum are of, one after the other: patterns, what a thread has in a register, or what lies in global memory.
+fn factors() -> impl Iterator<Item = (usize, usize, usize)> {
+    (0..28).map(|n| (n, n % 7, (n / 2 + 3) % 7))
+}
+
+/// Sums of products of what lies in memory, looked at now and then, of what is somewhere in a register, everywhere the same or in memory itself; then
+/// one between whose products memory changes.
+fn sums(block: [u32; 3]) -> Function {
+    let mut b = Builder::new("sums");
+    let threads = block[0] * block[1];
+    b.func().info.shared_bytes = threads * 4;
+    let (out, input) = (param(&mut b, 0), param(&mut b, 1));
+    let [x, y] = [Axis::X, Axis::Y].map(|a| b.special(Special::Tid(a)));
+    let cx = b.special(Special::Ctaid(Axis::X));
+    let thread = linear(&mut b, x, 1, y, block[0].into());
+    let number = linear(&mut b, cx, threads.into(), thread, 1);
+    let [value, next] = [0, 1].map(|more| {
+        let value = linear(&mut b, cx, 100, thread, 1);
+        b.int_imm(IntBin::Add, value, more)
+    });
+    let to_float = Op::IntToF { signed: true, round: Round::Nearest };
+    let own = b.inst(to_float, &[value], Type::F32);
+    let [bits, other] = [value, next].map(|v| {
+        let float = b.inst(to_float, &[v], Type::F32);
+        b.inst(Op::ToBits, &[float], Type::I32)
+    });
+    let mine = b.int_imm(IntBin::Mul, thread, 4);
+    let here = element(&mut b, input, number, 4);
+    store(&mut b, Space::Shared, mine, bits);
+    barrier(&mut b);
+    let fma = Op::Fma { round: Round::Nearest, ftz: false };
+    let at = patterns(block).map(|(a, c)| linear(&mut b, x, (a * 4).into(), y, (c * 4).into()));
+    let get = |b: &mut Builder, n: usize| {
+        let bits = match (at.get(n), n) {
+            (Some(at), _) => load(b, Space::Shared, *at, Type::I32),
+            (None, 5) => return own,
+            _ => load(b, Space::Global, here, Type::I32),
+        };
+        b.inst(Op::FromBits, &[bits], Type::F32)
+    };
+    let mut all = b.iconst(Type::I32, 0);
+    let mut count = |b: &mut Builder, sum: Value| {
+        let bits = b.inst(Op::ToBits, &[sum], Type::I32);
+        let shifted = b.int_imm(IntBin::Mul, all, 31);
+        all = b.add(shifted, bits);
+        all
+    };
+    let one = b.iconst(Type::I32, 0x3f80_0000);
+    let one = b.inst(Op::FromBits, &[one], Type::F32);
+    for start in 0..3 {
+        let mut sum = [own, one, own][start];
+        if start == 2 {
+            sum = get(&mut b, 2);
+        }
+        for (n, x, y) in factors() {
+            let args = [get(&mut b, x), get(&mut b, y), sum];
+            sum = b.inst(fma, &args, Type::F32);
+            if n % 8 == 5 {
+                count(&mut b, sum);
+            }
+        }
+        count(&mut b, sum);
+    }
+    // A sum that is read once more when it has been added to.
+    let mut sums = vec![own];
+    for n in 0..4 {
+        let [x, y] = [get(&mut b, n), get(&mut b, 1)];
+        sums.push(b.inst(fma, &[x, y, sums[n]], Type::F32));
+    }
+    for sum in [sums[2], sums[4]] {
+        count(&mut b, sum);
+    }
+    barrier(&mut b);
+    let mut sum = own;
+    for bits in [other, bits] {
+        let factors = [get(&mut b, 2), get(&mut b, 2)];
+        sum = b.inst(fma, &[factors[0], factors[1], sum], Type::F32);
+        store(&mut b, Space::Shared, mine, bits);
+    }
+    let factors = [get(&mut b, 2), get(&mut b, 6)];
+    sum = b.inst(fma, &[factors[0], factors[1], sum], Type::F32);
+    let all = count(&mut b, sum);
+    let at = element(&mut b, out, number, 4);
+    store(&mut b, Space::Global, at, all);
+    exit(b)
+}
+
+#[test]
+fn sums_of_products_of_what_lies_in_memory() {
+    for block in [[16, 16, 1], [32, 8, 1], [8, 8, 1], [256, 1, 1], [48, 2, 1], [1, 64, 1]] {
+        let threads = block[0] * block[1];
+        let value = |cta: u32, thread: u32| (cta * 100 + thread) as f32;
+        let input = |t: u32| (t % 61) as f32 - 17.5;
+        let want = |t: u32| {
+            let (cta, x, y) = (t / threads, t % threads % block[0], t % threads / block[0]);
+            let own = value(cta, t % threads);
+            let get = |n: usize| match patterns(block).get(n) {
+                Some((a, c)) => value(cta, a * x + c * y),
+                None if n == 5 => own,
+                None => input(t),
+            };
+            let mut seen: Vec<f32> = vec![];
+            for start in [own, 1.0, own] {
+                let mut sum = start;
+                for (n, x, y) in factors() {
+                    sum = get(x).mul_add(get(y), sum);
+                    seen.extend((n % 8 == 5).then_some(sum));
+                }
+                seen.push(sum);
+            }
+            let sums: Vec<f32> = (0..4)
+                .scan(own, |sum, n| {
+                    *sum = get(n).mul_add(get(1), *sum);
+                    Some(*sum)
+                })
+                .collect();
+            seen.extend([sums[1], sums[3]]);
+            let sum = own.mul_add(own, own);
+            let sum = (own + 1.0).mul_add(own + 1.0, sum);
+            seen.push(own.mul_add(input(t), sum));
+            seen.iter().fold(0u32, |all, v| all.wrapping_mul(31).wrapping_add(v.to_bits()))
+        };
+        let want: Vec<u32> = (0..GRID[0] * threads).map(want).collect();
+        let rooms: [fn(&Launch) -> Cta; 2] = [Cta::new, Cta::for_some];
+        for program in programs(&sums(block)) {
+            for room in rooms {
+                let device = device();
+                let out = device.alloc(want.len() as u64 * 4).expect("room");
+                let words: Vec<u8> = (0..want.len() as u32).flat_map(|t| input(t).to_le_bytes()).collect();
+                let from = device.alloc(words.len() as u64).expect("room");
+                device.write(from, &words).expect("there");
+                let mut launch = Launch::new(&program, &device, [GRID[0], 1, 1], block);
+                launch.set_params(&params(&[out, from]));
+                assert_eq!(run_in(&launch, u64::MAX, room), Outcome::Done);
+                assert!(read_u32(&device, out, want.len()) == want, "{block:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_fault_names_the_cta_of_the_thread() {
     let mut b = Builder::new("bad");
