@@ -230,12 +230,13 @@ mod x86 {
             RowsFrom::Each(sets, at) => sets[set].wrapping_add(at).wrapping_offset(row as isize * arg.step),
         };
         let sum = begin(&s.sum);
-        // SAFETY: handed on from the caller, here and below.
+        // SAFETY: handed on from the caller.
         let mut sums: [V; N] = std::array::from_fn(|j| unsafe {
             of(s.sum.same, sum.wrapping_offset(j as isize * s.sum.step), x)
         });
         for [a, b] in s.products {
             let (pa, pb) = ((begin(a), a.step), (begin(b), b.step));
+            // SAFETY: handed on from the caller.
             unsafe {
                 match (a.same, b.same) {
                     (true, false) if b.step == 0 => {
@@ -254,6 +255,7 @@ mod x86 {
         }
         let to = s.dst.cast::<f32>().wrapping_add((set * s.count + row) * s.len + x);
         for (j, sum) in sums.into_iter().enumerate() {
+            // SAFETY: handed on from the caller.
             unsafe { sum.write(to.wrapping_add(j * s.len)) };
         }
     }
