@@ -71,7 +71,8 @@ pub(crate) struct InMemory {
 enum Held {
     /// So many bytes from the beginning of each CTA's shared memory.
     Shared(usize),
-    /// In global memory, one row for all CTAs. Whoever changes it meanwhile is not ordered with the load, so the load may as well come later.
+    /// In global memory, one row for all CTAs. Whoever changes it meanwhile is not ordered with the load, which is weak, so it may as well
+    /// come later.
     Global(*const u8),
 }
 
@@ -374,6 +375,7 @@ impl Machine<'_, '_> {
         if let ([(_, layout)], [host], true, Some((_, stretch))) = (&layouts[..], &memory[..], once, &before)
             && self.whole
             && stretch.space == Space::Global
+            && mem.order == ir::Order::Weak
             && layout.count == 1
             && !layout.same
             && self.is_free(&dst)
