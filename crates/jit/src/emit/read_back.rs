@@ -16,11 +16,14 @@ use hostwarp_plan::Shape as Spread;
 
 use super::{Emitter, Known, Paths, Reg};
 
+/// Of more accesses than this nobody asks who meets whom: each may meet each, row by row.
+const MOST_ACCESSES: usize = 256;
+
 /// An instruction: its block, and which one of the block.
 type At = (Block, usize);
 
 /// The stores that are left out, and who reads what they would have stored.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct ReadBack {
     /// By load: the store, and which of its rows each row gets.
     loads: HashMap<At, (At, Vec<usize>)>,
@@ -82,7 +85,9 @@ impl Emitter<'_> {
             return found;
         }
         // Whoever accesses no one knows what may access anything.
-        let Some(accesses) = self.shared_accesses() else { return found };
+        let Some(accesses) = self.shared_accesses().filter(|all| all.len() <= MOST_ACCESSES) else {
+            return found;
+        };
         let loads = accesses.iter().filter(|a| !a.is_store());
         let loads: Vec<_> = loads.map(|load| (load, self.source(load, &accesses))).collect();
         for store in accesses.iter().filter(|a| a.is_store() && self.is_sound(a)) {
@@ -248,8 +253,8 @@ impl Emitter<'_> {
 
     /// Stores what was left out and is read back in a block or after it: the block hands over.
     pub(super) fn store_left_out(&mut self, b: Block) {
-        let mut left_out: Vec<_> = self.read_back.stores.clone().into_iter().collect();
-        left_out.retain(|(_, store)| store.before.contains(&b));
+        let here = self.read_back.stores.iter().filter(|(_, store)| store.before.contains(&b));
+        let mut left_out: Vec<_> = here.map(|(at, store)| (*at, store.clone())).collect();
         left_out.sort_unstable_by_key(|((b, n), _)| (self.plan.position[b.index()], *n));
         for ((block, index), store) in left_out {
             let Some(vector) = &store.vector else { continue };
