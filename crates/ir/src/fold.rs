@@ -31,6 +31,20 @@ pub(crate) fn fold(func: &mut Function) {
     subst.apply(func);
 }
 
+/// What an op comes to of constants of type `ty` (the first at least). `None` for what is rare.
+pub fn evaluate(op: Op, ty: Type, result: Type, args: &[u64]) -> Option<u64> {
+    if let (Op::Select, [c, yes, no]) = (op, args) {
+        return Some(if *c != 0 { *yes } else { *no });
+    }
+    let known: smallvec::SmallVec<[Option<u64>; 4]> = args.iter().map(|a| Some(*a)).collect();
+    // Whatever it says of the arguments, they are told apart by their place.
+    let places: smallvec::SmallVec<[Value; 4]> = (0..args.len() as u32).map(Value).collect();
+    match simplify(op, ty, result, &places, &known)? {
+        Simple::Constant(c) => Some(c),
+        Simple::Same(v) => Some(args[v.index()]),
+    }
+}
+
 /// What an instruction comes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Simple {

@@ -22,7 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
-mod fold;
+pub mod fold;
 mod func;
 mod halves;
 mod op;

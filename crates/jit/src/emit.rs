@@ -25,6 +25,7 @@
 mod ahead;
 mod atomic;
 mod bounds;
+mod by_lane;
 mod check;
 mod control;
 mod frame;
@@ -176,6 +177,9 @@ struct Emitter<'a> {
     outlives_loop: Vec<bool>,
     /// Values written to the frame [where they are defined](Emitter::find_early).
     early: Vec<bool>,
+    /// What is known [of each lane](by_lane): in every group, and as far as the block being written has got.
+    by_lane: Vec<Option<by_lane::Lanes>>,
+    by_lane_here: HashMap<Value, by_lane::Lanes>,
     known: HashMap<Value, Known>,
     block: Block,
     /// The lanes running the block being written, where not all are.
@@ -267,6 +271,8 @@ impl<'a> Emitter<'a> {
             maker,
             outlives_loop: vec![false; len],
             early: vec![false; len],
+            by_lane: by_lane::find(func, plan, assume),
+            by_lane_here: HashMap::new(),
             known: HashMap::new(),
             block: Block::ENTRY,
             mask: None,
@@ -293,6 +299,10 @@ impl<'a> Emitter<'a> {
         emitter.find_outliving(&range);
         if paths == Paths::Together {
             emitter.early = emitter.find_early();
+        }
+        for v in (0..len).filter(|v| emitter.by_lane[*v].is_some()) {
+            // Written out where it is needed.
+            (emitter.crosses[v], emitter.early[v], emitter.wraps[v]) = (false, false, false);
         }
         emitter
     }
@@ -352,6 +362,9 @@ group:
     }
 
     fn spread(&self, v: Value) -> Spread {
+        if self.w == 1 {
+            return Spread::Uniform;
+        }
         match self.remade[v.index()] {
             Some(Op::Const(_)) => Spread::Uniform,
             _ => self.plan.shape[v.index()],
@@ -540,6 +553,13 @@ group:
         if let Some(known) = self.known.get(&v).filter(|k| !k.bases.is_empty()) {
             return known.bases.clone();
         }
+        if self.is_by_lane(v)
+            && self.spread(v) != Spread::Varying
+            && let Some(lanes) = &self.by_lane[v.index()]
+        {
+            let first = lanes.chunks(self.row() as usize).map(|row| Text::constant(one, row[0]));
+            return first.take(self.homes(v).len()).collect();
+        }
         let bases = match (self.remade[v.index()], self.spread(v)) {
             (Some(Op::Special(special)), Spread::Affine { by_row: true, .. }) => self.special_rows(special),
             (Some(Op::Special(special)), _) => vec![self.special(special)],
@@ -574,6 +594,9 @@ group:
         let (one, all) = (self.one(ty), self.all(ty));
         if let Some(bits) = self.constant(v) {
             return Text::constant(all, bits);
+        }
+        if let (true, Some(lanes)) = (self.is_by_lane(v), &self.by_lane[v.index()]) {
+            return Text::list(ty.elem, lanes.iter().copied());
         }
         if let Some(reg) = self.known.get(&v).and_then(|k| k.vector.clone()) {
             return reg;
@@ -723,6 +746,9 @@ group:
     fn write(&mut self, to: Value, known: &Known, lanes: Option<&str>) {
         let ty = self.ty(to);
         let (one, all) = (self.one(ty), self.all(ty));
+        if self.is_by_lane(to) {
+            return;
+        }
         if self.in_step.contains_key(&to) {
             return self.fall_in_step(to, &known.bases);
         }
@@ -802,6 +828,13 @@ group:
         let Some(r) = inst.result else { return Ok(()) };
         if self.remade[r.index()].is_some() || self.lazy_compare == Some(r) {
             return Ok(()); // made where it is used
+        }
+        if self.is_by_lane(r) {
+            return Ok(());
+        }
+        if let Some(vector) = self.known_result(inst, r) {
+            self.define(r, Known { vector: Some(vector), ..Known::default() });
+            return Ok(());
         }
         let mut known = Known::default();
         let scalar_args = inst.args.iter().all(|a| self.spread(*a) != Spread::Varying);

@@ -31,6 +31,8 @@ struct Analysis<'a> {
     invariance: &'a [Invariance],
     control: Control<'a>,
     constant: Vec<Option<u64>>,
+    /// `tid.x` and the like: each row's first lane has a multiple of the row's length, and the others follow.
+    number: Vec<bool>,
     home: Vec<Option<Block>>,
     /// Parameters that get different values from different sides.
     mixed: Vec<bool>,
@@ -72,6 +74,7 @@ pub(crate) fn shapes(
         invariance,
         control: Control::new(func, order, position, loops, loop_of),
         constant: vec![None; func.types.len()],
+        number: vec![false; func.types.len()],
         home: vec![None; func.types.len()],
         mixed: vec![false; func.types.len()],
         escapes: vec![vec![]; func.types.len()],
@@ -108,6 +111,11 @@ impl Analysis<'_> {
                 if let Some(r) = i.result {
                     self.home[r.index()] = Some(*b);
                     self.constant[r.index()] = self.fold(i);
+                    self.number[r.index()] = match i.op {
+                        Op::Special(Special::Tid(Axis::X)) => self.assume.contiguous_x,
+                        Op::Special(Special::LaneId) => self.assume.group <= 32,
+                        _ => false,
+                    };
                 }
             }
         }
@@ -290,6 +298,35 @@ impl Analysis<'_> {
         }
     }
 
+    /// What becomes of a lane's number where it is split into that of a warp and that in the warp, `tid.x >> 5` and `tid.x & 31`, or the like: all
+    /// lanes of a row have the same upper part, and the lower part is the number of the lane in the row, after that of the row's first lane.
+    fn of_number(&self, op: IntBin, args: &[Value]) -> Option<(i64, bool)> {
+        let row = u64::from(self.assume.row());
+        let [number, by] = args else { return None };
+        if !self.number[number.index()] || !row.is_power_of_two() {
+            return None;
+        }
+        let by = self.constant[by.index()]?;
+        let rows = by != 0 && by.is_multiple_of(row);
+        let stride = match op {
+            IntBin::And if by & (row - 1) == row - 1 => 1,
+            IntBin::And if by & (row - 1) == 0 => 0,
+            IntBin::ShrU | IntBin::ShrS if 1u64.checked_shl(by.min(64) as u32).is_none_or(|by| by >= row) => {
+                0
+            }
+            IntBin::DivU if rows => 0,
+            IntBin::RemU if rows => 1,
+            // Numbers of lanes are not negative.
+            IntBin::DivS if rows && by <= i32::MAX as u64 => 0,
+            IntBin::RemS if rows && by <= i32::MAX as u64 => 1,
+            _ => return None,
+        };
+        match self.shape[number.index()]? {
+            Shape::Affine { by_row, .. } => Some((stride, by_row)),
+            _ => None,
+        }
+    }
+
     /// The shape of an instruction's result; none as long as an argument is unknown.
     fn result(&self, i: &Inst) -> Option<Shape> {
         use Shape::{Affine, Uniform, Varying};
@@ -349,6 +386,9 @@ impl Analysis<'_> {
             },
             _ if uniform => Uniform,
             op if alike && op.is_pure() => affine(0, false, true),
+            Op::Int(op) if let Some((stride, by_row)) = self.of_number(op, &i.args) => {
+                affine(stride, false, by_row)
+            }
             Op::Int(op @ (IntBin::Add | IntBin::Sub)) => match (stride(shapes[0]), stride(shapes[1])) {
                 (Some((a, wa, ra)), Some((b, wb, rb))) => {
                     let s = if op == IntBin::Add { a.wrapping_add(b) } else { a.wrapping_sub(b) };

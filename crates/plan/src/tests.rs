@@ -573,3 +573,70 @@ fn tens_of_thousands_of_blocks() {
     assert!(!p.masked[out.index()]);
     assert_eq!(p.shape[func.block(out).params[0].index()], Shape::Varying);
 }
+
+/// Lane by lane: what is said of a part of a lane's number is so in every group of every CTA, and what kernels do most is noticed.
+#[test]
+fn parts_of_a_lanes_number_are_what_the_plan_says() {
+    use hostwarp_ir::eval::eval_op;
+    let numbers: Vec<u64> =
+        (0..=70).chain([96, 127, 128, 255, 256, 0xffff_ffe0, 0xffff_ffff, 0x8000_0000]).collect();
+    let blocks = [[256, 1, 1], [48, 1, 1], [64, 4, 1], [8, 8, 1], [16, 2, 4], [33, 1, 1]];
+    let mut noticed = 0;
+    for special in [Special::Tid(Axis::X), Special::LaneId] {
+        for (op, by) in IntBin::ALL.iter().flat_map(|op| numbers.iter().map(move |by| (*op, *by))) {
+            let mut b = Builder::new("part");
+            let number = b.special(special);
+            let constant = b.iconst(Type::I32, by);
+            let part = b.inst(Op::Int(op), &[number, constant], Type::I32);
+            use_it(&mut b, part);
+            b.terminate(Term::Exit);
+            let func = b.finish();
+            for (block, group) in blocks.iter().flat_map(|b| [8, 16, 32, 64, 256].map(|g| (*b, g))) {
+                let assume = Assume::for_block(block, group);
+                let plan = Plan::new(&func, assume);
+                let threads = block.iter().product::<u32>();
+                for first in (0..threads).step_by(group as usize) {
+                    // Lanes behind the last thread have values as well: those that would come next.
+                    let lanes: Vec<u64> = (first..(first + group).min(threads.next_multiple_of(group)))
+                        .map(|t| match special {
+                            Special::LaneId => t % 32,
+                            _ if assume.one_dimensional => t,
+                            _ => t % block[0],
+                        })
+                        .map(u64::from)
+                        .collect();
+                    let by = vec![by; lanes.len()];
+                    let types = [Type::I32; 2];
+                    let is = eval_op(Op::Int(op), &[&lanes, &by], &types, Type::I32, lanes.len()).unwrap();
+                    let row = assume.row() as usize;
+                    let follows = |stride: i64, by_row: bool, lane: usize| {
+                        let base = is[if by_row { lane / row * row } else { 0 }];
+                        base.wrapping_add((stride * (lane % row) as i64) as u64) & 0xffff_ffff
+                    };
+                    match plan.shape[part.index()] {
+                        Shape::Varying => {}
+                        Shape::Uniform => assert!(is.iter().all(|v| *v == is[0]), "{op:?} {by:?} {is:?}"),
+                        Shape::Affine { stride, may_wrap, by_row } => {
+                            assert!(!may_wrap);
+                            for (lane, v) in is.iter().enumerate() {
+                                assert_eq!(
+                                    *v,
+                                    follows(stride, by_row, lane),
+                                    "{op:?} {} {block:?} {group}",
+                                    by[0]
+                                );
+                            }
+                        }
+                    }
+                }
+                if matches!(
+                    (op, by),
+                    (IntBin::And | IntBin::RemU | IntBin::RemS, 31 | 32) | (IntBin::ShrU, 5)
+                ) {
+                    noticed += u32::from(plan.shape[part.index()] != Shape::Varying);
+                }
+            }
+        }
+    }
+    assert!(noticed > 60, "{noticed}");
+}

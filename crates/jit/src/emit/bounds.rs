@@ -30,7 +30,7 @@ impl Emitter<'_> {
         let others = data.insts.iter().any(|i| i.args.contains(c) || i.guard == Some(*c));
         let handed = data.term.targets().iter().any(|t| t.args.contains(c));
         let even = scalar && (even(x) && uniform(y) || uniform(x) && even(y));
-        let fits = ordered && even || self.parts[b.index()].is_some();
+        let fits = ordered && even && !self.is_by_lane(*c) || self.parts[b.index()].is_some();
         (fits && !others && !handed && !self.crosses[c.index()]).then_some(*c)
     }
 

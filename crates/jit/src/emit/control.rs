@@ -179,33 +179,24 @@ impl Emitter<'_> {
         self.assume.cta.is_some() && self.is_plain_barrier(term)
     }
 
-    /// The blocks at whose start compiled code can go on: where lanes may stop, but for those after barriers that they never wait at.
+    /// The blocks at whose start compiled code can go on: where lanes may stop. Not where they never wait: behind barriers that all threads come to at
+    /// once, and where warps that are never apart synchronise.
     pub(super) fn find_stops(&self) -> Vec<bool> {
-        let mut stops = self.plan.suspends.clone();
-        if self.paths != Paths::Together {
-            return stops;
-        }
-        let free = |b: &Block| match &self.func.block(*b).term {
-            term @ Term::Barrier { next, .. } if self.is_free_barrier(term) => Some(next.block),
-            _ => None,
-        };
-        for b in self.plan.order.iter().filter_map(free) {
-            stops[b.index()] = false;
-        }
-        // Unless they may stop there for another reason.
-        for b in &self.plan.order {
-            match &self.func.block(*b).term {
-                term @ Term::Barrier { next, .. } if !self.is_free_barrier(term) => {
-                    stops[next.block.index()] = true;
-                }
-                Term::WarpSync { next, .. } => stops[next.block.index()] = true,
-                _ => {}
-            }
-        }
+        let mut stops = vec![false; self.func.blocks.len()];
+        stops[Block::ENTRY.index()] = true;
         for header in self.headers() {
             stops[header.index()] = true;
         }
-        stops[Block::ENTRY.index()] = true;
+        for b in &self.plan.order {
+            match &self.func.block(*b).term {
+                term @ Term::Barrier { next, .. } => {
+                    let passed = self.paths == Paths::Together && self.is_free_barrier(term);
+                    stops[next.block.index()] |= !passed;
+                }
+                Term::WarpSync { next, .. } => stops[next.block.index()] |= self.masked[b.index()],
+                _ => {}
+            }
+        }
         stops
     }
 
@@ -219,6 +210,7 @@ impl Emitter<'_> {
 
     pub(super) fn begin(&mut self, b: Block, mask: Option<String>) {
         self.known.clear();
+        self.by_lane_here.clear();
         self.block = b;
         self.mask = mask;
         self.careful = None;
@@ -227,7 +219,7 @@ impl Emitter<'_> {
 
     fn block(&mut self, b: Block, version: Version) -> Result<(), Unsupported> {
         self.begin(b, None);
-        let (w, lanes) = (self.w, self.lanes());
+        let (w, lanes, begin) = (self.w, self.lanes(), self.t.body.len());
         match version {
             Version::Whole => {
                 self.t.label(&format!("u{}", b.0));
@@ -281,6 +273,9 @@ impl Emitter<'_> {
         match version {
             Version::Whole => {
                 self.end_whole(b, &data.term)?;
+                if !self.t.goes_to(&format!("c{}", b.0), begin) {
+                    return Ok(());
+                }
                 if !self.masked[b.index()] {
                     self.begin(b, None);
                     self.t.label(&format!("c{}", b.0));
@@ -326,6 +321,12 @@ impl Emitter<'_> {
         match term {
             _ if let Some(part) = self.parts[b.index()] => self.run_part(b, part)?,
             Term::Jump(to) => self.go_whole(b, to),
+            Term::Branch(c, yes, no)
+                if let Some(lanes) = self.in_each_lane(*c)
+                    && lanes.iter().all(|c| *c == lanes[0]) =>
+            {
+                self.go_whole(b, if lanes[0] != 0 { yes } else { no });
+            }
             Term::Branch(c, yes, no) if self.spread(*c) == Spread::Uniform => {
                 let c = self.scalar(*c);
                 let (then, otherwise) = (self.t.fresh_label("then"), self.t.fresh_label("else"));

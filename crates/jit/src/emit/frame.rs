@@ -109,6 +109,9 @@ impl Emitter<'_> {
 
     /// Reads what [`Emitter::save_brief`] wrote.
     pub(super) fn load_brief(&mut self, v: Value) {
+        if self.is_by_lane(v) {
+            return;
+        }
         let Some(at) = self.column(v) else { return };
         let (ty, own) = (self.column_type(v), self.ty(v));
         let mut known = Known::default();
@@ -156,6 +159,9 @@ impl Emitter<'_> {
 
     /// Reads a value from its column for the lanes in `bits` (as many bits as lanes), of which `first` is the lowest.
     pub(super) fn load_from_frame(&mut self, v: Value, bits: &str, first: &str) {
+        if self.is_by_lane(v) {
+            return;
+        }
         let Some(at) = self.column(v) else { return };
         let ty = self.column_type(v);
         let (one, all) = (self.one(ty), self.all(ty));

@@ -3,7 +3,7 @@
 //! Where the condition compares what goes up by one from lane to lane with something uniform, the lanes that run the block are a range, and where
 //! the block takes scalars and leaves nothing behind but what it stores, it can be run piece by piece: a piece is so many lanes, and what is
 //! evenly spaced begins at its first. So there are no masks, registers that nobody needs are not gone over, and all lanes are together again behind
-//! the block: they never come apart, unless a check fails.
+//! the block: they never come apart, unless a check fails. Where a single lane runs the block (`if (tid == 0) …`), whatever it takes is a scalar.
 //!
 //! A piece may end in the middle of a warp, whose lanes all read before any of them writes. So where a block reads what another of its lanes stores,
 //! that must be a lane of a later piece: a distance behind, less than a group, counts as a check that fails.
@@ -12,6 +12,8 @@ use hostwarp_ir::{
     Block, Elem, Function, Inst, IntCmp, Op, Order, Space, Special, Target, Term, Type, Value,
 };
 use hostwarp_plan::{Plan, Shape as Spread};
+
+use std::collections::HashMap;
 
 use super::paths::at_the_end;
 use super::{Emitter, Known, Reg, Shape, Text, Unsupported, is_seen};
@@ -156,12 +158,12 @@ impl<'a> Search<'a> {
         let part = Part { block: part, next, first, bound, which, signed, is_tid };
         // A single lane meets nobody.
         let ordered = which == Which::Equal || self.keeps_order(part.block);
-        (ordered && self.suits(part.block, next)).then_some(part)
+        (ordered && self.suits(part.block, next, which == Which::Equal)).then_some(part)
     }
 
     /// Whether a block can be run piece by piece: it takes scalars, leaves nothing behind but what it stores, at its end, and accesses rows, or one
-    /// place.
-    fn suits(&self, b: Block, next: Block) -> bool {
+    /// place. A `single` lane has nothing but scalars.
+    fn suits(&self, b: Block, next: Block, single: bool) -> bool {
         let Search { func, plan, .. } = *self;
         let insts = &func.block(b).insts;
         let results: Vec<Value> = insts.iter().filter_map(|i| i.result).collect();
@@ -172,7 +174,7 @@ impl<'a> Search<'a> {
             Spread::Affine { by_row, .. } => !by_row && !self.wraps[v.index()],
             Spread::Varying => constant(v),
         };
-        let taken = |v: &Value| even(*v) || results.contains(v);
+        let taken = |v: &Value| results.contains(v) || if single { !self.wraps[v.index()] } else { even(*v) };
         let simple = |i: &Inst| match i.op {
             Op::Load(mem) | Op::Store(mem) => mem.order == Order::Weak && mem.space != Space::Local,
             Op::Special(_) => false,
@@ -184,6 +186,7 @@ impl<'a> Search<'a> {
                 _ => return false,
             };
             match i.args.first().map(|at| plan.shape[at.index()]) {
+                _ if single => true,
                 Some(Spread::Uniform) => true,
                 Some(Spread::Affine { stride, .. }) => stride == size,
                 _ => false,
@@ -245,7 +248,8 @@ impl Emitter<'_> {
         self.t.line(format_args!("store i32 {to}, ptr {end}, align 8"));
         let label = |size: &str| format!("part{n}.{size}");
         let [done, fails] = ["done", "fails"].map(label);
-        let sizes: Vec<u32> = PIECES.into_iter().filter(|size| *size <= self.w).collect();
+        let most = if part.which == Which::Equal { 1 } else { self.w };
+        let sizes: Vec<u32> = PIECES.into_iter().filter(|size| *size <= most).collect();
         self.t.jump(&label(&sizes[0].to_string()));
         for (n, size) in sizes.iter().enumerate() {
             let (next, piece) = (label(&size.to_string()), label(&format!("{size}.run")));
@@ -327,24 +331,37 @@ impl Emitter<'_> {
     fn piece(&mut self, part: Part, lanes: u32, at: &str, fails: &str) -> Result<(), Unsupported> {
         let b = part.block;
         self.begin(b, None);
-        let w = std::mem::replace(&mut self.w, lanes);
-        self.careful = Some(fails.to_owned());
         let insts = &self.func.block(b).insts;
         let at = self.t.inst(format_args!("load i32, ptr {at}, align 8"));
+        let mut taken: HashMap<Value, Known> = HashMap::new();
         for v in insts.iter().flat_map(|i| i.args.iter().chain(&i.guard)) {
             let made_here = self.maker[v.index()].is_some_and(|(maker, _)| maker == b);
-            let Spread::Affine { stride, .. } = self.spread(*v) else { continue };
-            if made_here || self.known.contains_key(v) {
+            if made_here || self.constant(*v).is_some() || taken.contains_key(v) {
                 continue;
             }
             let one = self.one(self.ty(*v));
-            let lane = self.t.convert(if one.elem.bits() < 32 { "trunc" } else { "zext" }, I32, &at, one);
-            let stride = Text::constant(one, stride as u64 & one.elem.mask());
-            let further = self.t.binary("mul", one, &lane, &stride);
-            let first = self.scalar(*v);
-            let base = self.t.binary("add", one, &first, &further);
-            self.known.insert(*v, Known { bases: vec![base], ..Known::default() });
+            let base = match self.spread(*v) {
+                Spread::Uniform => self.scalar(*v),
+                Spread::Affine { stride, .. } => {
+                    let extend = if one.elem.bits() < 32 { "trunc" } else { "zext" };
+                    let lane = self.t.convert(extend, I32, &at, one);
+                    let stride = Text::constant(one, stride as u64 & one.elem.mask());
+                    let further = self.t.binary("mul", one, &lane, &stride);
+                    let first = self.scalar(*v);
+                    self.t.binary("add", one, &first, &further)
+                }
+                Spread::Varying => {
+                    let vector = self.vector(*v);
+                    let lane = self.t.inst(format_args!("zext i32 {at} to i64"));
+                    self.lane_of(self.ty(*v), &vector, &lane)
+                }
+            };
+            taken.insert(*v, Known { bases: vec![base], ..Known::default() });
         }
+        self.begin(b, None);
+        self.known = taken;
+        let w = std::mem::replace(&mut self.w, lanes);
+        self.careful = Some(fails.to_owned());
         self.find_joint_checks();
         let meetings = meetings(insts).filter(|_| part.which != Which::Equal);
         for (index, inst) in insts.iter().enumerate() {

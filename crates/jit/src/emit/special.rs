@@ -28,6 +28,8 @@ impl Emitter<'_> {
                     format!("load i32, ptr {at}, align 4, !invariant.load !1")
                 });
             }
+            // A group of whole warps begins with the first lane of one.
+            (Special::LaneId, _) if self.assume.group.is_multiple_of(32) => return "0".into(),
             (Special::LaneId, _) => return self.per_group("laneid.first", |_| "and i32 %lane0, 31".into()),
             (Special::WarpId, _) => return self.per_group("warpid", |_| "lshr i32 %lane0, 5".into()),
             (Special::SmId | Special::Clock | Special::Clock64 | Special::GlobalTimer, _) => {

@@ -63,7 +63,7 @@ impl Emitter<'_> {
             return Kind::End;
         };
         let scalar = |v: &Value| self.spread(*v) != Spread::Varying;
-        if self.remade[r.index()].is_some() || self.lazy_compare == Some(r) {
+        if self.remade[r.index()].is_some() || self.lazy_compare == Some(r) || self.is_by_lane(r) {
             Kind::Before
         } else if !scalar(&r) {
             Kind::Part

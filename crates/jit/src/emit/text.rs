@@ -151,6 +151,14 @@ impl Text {
         self.falls_to = Some(label.to_owned());
     }
 
+    /// Whether there is a branch to a label in what has been written since the text was so long.
+    pub(crate) fn goes_to(&self, label: &str, since: usize) -> bool {
+        let label = format!("label %{label}");
+        let written = &self.body[since..];
+        let part_of_name = |c: char| c.is_ascii_alphanumeric() || c == '.';
+        written.match_indices(&label).any(|(at, _)| !written[at + label.len()..].starts_with(part_of_name))
+    }
+
     /// Ends a block with a branch that nearly always goes to `likely`.
     pub(crate) fn branch_likely(&mut self, condition: &str, likely: &str, unlikely: &str) {
         self.line(format_args!("br i1 {condition}, label %{likely}, label %{unlikely}, !prof !0"));

@@ -11,6 +11,9 @@ impl Emitter<'_> {
         match inst.op {
             Op::ActiveMask => {
                 let lanes = self.executing();
+                if self.mask.is_none() {
+                    self.by_lane_here.insert(r, vec![u32::MAX.into(); self.w as usize].into());
+                }
                 self.define_scalar(r, lanes);
             }
             Op::Ballot => {
@@ -43,8 +46,14 @@ impl Emitter<'_> {
             return self.define_scalar(r, scalar);
         }
         let own = self.vector(value);
-        let index = self.vector(lane);
         let (all, ints, lanes) = (self.all(ty), Shape::new(Elem::I32, self.w), self.lanes());
+        if let (Some(from), None) = (self.in_each_lane(lane), &self.mask) {
+            let k = u32::from(ty.count);
+            let order = from.iter().flat_map(|from| (0..k).map(move |n| (*from as u32 & 31) * k + n));
+            let read = self.t.shuffle(all, &own, "poison", order);
+            return self.define(r, Known { vector: Some(read), ..Known::default() });
+        }
+        let index = self.vector(lane);
         let index = self.t.binary("and", ints, &index, &Text::constant(ints, 31));
         // Through memory: one store, and a load per lane from a place that is certainly there.
         let read = if self.cpu.avx512 && matches!(ty.elem.bits(), 32) {
