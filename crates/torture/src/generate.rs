@@ -346,7 +346,7 @@ impl Generator<'_> {
                 found.map(Stmt::Group).into_iter().collect()
             }
             Kind::Branch if place.mask.is_none() && self.r.percent(15) => self.switch(place),
-            Kind::Branch if place.mask.is_none() && self.r.percent(25) => {
+            Kind::Branch if self.r.percent(25) => {
                 vec![memory::part(&mut self.maker(None), &k)]
             }
             Kind::Branch => self.branch(place),

@@ -427,7 +427,7 @@ pub fn walk(m: &mut Maker<'_>, k: &Shape, turns: usize) -> (Vec<Inst>, Vec<Inst>
     (lines, body)
 }
 
-/// A range of the threads work on words that lie in rows, and the others go round.
+/// A range of the threads, or some of each warp, work on words that lie in rows, and the others go round.
 pub fn part(m: &mut Maker<'_>, k: &Shape) -> Stmt {
     let (p, bound) = (Reg(Bank::G, 0), Reg(Bank::T, 1));
     let mut lines = vec![];
@@ -440,7 +440,25 @@ pub fn part(m: &mut Maker<'_>, k: &Shape) -> Stmt {
         limit = What::Reg(bound);
     }
     let mut thread = What::Reg(THREAD);
-    if m.r.percent(30) {
+    if m.r.percent(40) {
+        // The number of a lane in its warp, or of the warp.
+        lines.push(inst(
+            "mov.u32",
+            INDEX,
+            &[What::Special(m.r.pick::<&str>(&["%tid.x", "%tid.x", "%laneid"]))],
+        ));
+        let parts = [
+            ("and.b32", 31),
+            ("and.b32", 31),
+            ("rem.u32", 32),
+            ("and.b32", 15),
+            ("and.b32", 63),
+            ("shr.u32", 5),
+        ];
+        let (op, by) = *m.r.pick(&parts);
+        lines.push(inst(op, INDEX, &[What::Reg(INDEX), constant(by)]));
+        (thread, limit) = (What::Reg(INDEX), constant(m.r.below(if op == "shr.u32" { 4 } else { 34 })));
+    } else if m.r.percent(30) {
         lines.push(inst("add.u32", INDEX, &[thread, constant(m.r.below(90) as i64 - 45)]));
         thread = What::Reg(INDEX);
     }
@@ -459,8 +477,12 @@ pub fn part(m: &mut Maker<'_>, k: &Shape) -> Stmt {
     };
     let to = column(m);
     let mut body = vec![inst("ld.global.b64", a, &[column(m)])];
-    match m.r.below(3) {
+    match m.r.below(4) {
         0 => body.push(inst("ld.global.b64", b, &[What::Address(INPUT_WORD, 0)])),
+        3 => {
+            let any = What::Reg(m.reg(Bank::R));
+            body.push(inst("cvt.u64.u32", b, &[any]));
+        }
         1 => body.push(inst("cvt.u64.u32", b, &[What::Reg(THREAD)])),
         _ => body.push(inst("ld.global.b64", b, std::slice::from_ref(&to))),
     }
