@@ -85,9 +85,10 @@ impl Emitter<'_> {
     }
 
     fn ask(&mut self, place: &str, len: u64, own: bool) {
+        let to = if self.cpu.asks_into_second { Cache::Second } else { Cache::First };
         for at in (0..len).step_by(LINE).take(MOST_LINES) {
             let next = self.t.inst(format_args!("getelementptr i8, ptr {place}, i64 {}", AHEAD + at));
-            self.prefetch(&next, own, Cache::First);
+            self.prefetch(&next, own, to);
         }
     }
 

@@ -26,6 +26,8 @@ pub(crate) struct Cpu {
     pub(crate) owns_cheaply: bool,
     /// See [`Target::asks_to_own`].
     pub(crate) asks_to_own: bool,
+    /// See [`Target::asks_into_second`].
+    pub(crate) asks_into_second: bool,
     /// See [`Target::streams_alone`].
     pub(crate) streams_alone: bool,
     pub(crate) registers: x86::Registers,
@@ -47,6 +49,7 @@ impl Cpu {
             avx512,
             owns_cheaply: ["icelake-server", "skylake-avx512"].contains(&&*target.tune),
             asks_to_own: target.asks_to_own(),
+            asks_into_second: target.asks_into_second(),
             streams_alone: target.streams_alone(),
             registers: x86::Registers::new(target),
             lanes: (target.vector_bits / 32).max(8),
