@@ -12,6 +12,7 @@ pub fn optimize(func: &mut Function) {
     cancel_bit_casts(func);
     halves::widen(func);
     fold::fold(func);
+    branch_on_the_condition_itself(func);
     common_subexpressions(func);
     remove_dead(func);
     remove_trivial_params(func);
@@ -69,6 +70,27 @@ fn sink(func: &mut Function) {
                 let inst = func.blocks[b].insts.remove(at);
                 func.blocks[to as usize].insts.insert(0, inst);
                 used_in[arg.index()] = SEVERAL;
+            }
+        }
+    }
+}
+
+/// A branch on `not c` (`@!p bra`) is one on `c` the other way round: who looks for what a branch compares finds it, whichever way it is written.
+fn branch_on_the_condition_itself(func: &mut Function) {
+    let mut negated: FxHashMap<Value, Value> = FxHashMap::default();
+    for i in func.blocks.iter().flat_map(|b| &b.insts) {
+        if let (Op::IntUn(IntUn::Not), Some(r)) = (i.op, i.result)
+            && i.guard.is_none()
+            && func.ty(r) == Type::I1
+        {
+            negated.insert(r, i.args[0]);
+        }
+    }
+    for b in &mut func.blocks {
+        if let Term::Branch(c, yes, no) = &mut b.term {
+            while let Some(of) = negated.get(c) {
+                *c = *of;
+                std::mem::swap(yes, no);
             }
         }
     }
