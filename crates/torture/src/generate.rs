@@ -55,6 +55,8 @@ struct Traits {
     barriers: bool,
     /// What threads exchange lies in rows of a tile.
     tiles: bool,
+    /// It goes through trees.
+    trees: bool,
     loops: bool,
     atomics: bool,
     /// Loops this deep make some hundred turns: one is enough for engines to look at the lanes' fairness, two for a CTA to use
@@ -108,6 +110,7 @@ pub fn generate(seed: u64) -> Kernel {
         warp: r.percent(35) && !wide,
         barriers: r.percent(45),
         tiles: r.percent(40),
+        trees: r.percent(30),
         loops: r.percent(70),
         atomics: r.percent(35),
         // Of many threads long loops take longer than a launch may.
@@ -115,13 +118,15 @@ pub fn generate(seed: u64) -> Kernel {
     };
     let mut traits = traits;
     // Wide kernels with tiles have little else that keeps compiled code from knowing all of shared memory and all lanes together.
-    let calm = wide && traits.tiles;
+    let calm = wide && (traits.tiles || traits.trees);
     if calm {
         (traits.barriers, traits.atomics) = (true, false);
     }
     let exits = r.percent(22) && !calm;
     let (mut block, mut grid) = (*r.pick(BLOCKS), *r.pick(GRIDS));
-    if calm {
+    if calm && traits.trees {
+        block = *r.pick(&[[256, 1, 1], [256, 1, 1], [512, 1, 1], [128, 1, 1], [64, 1, 1], [16, 16, 1]]);
+    } else if calm {
         block = *r.pick(&[[16, 16, 1], [16, 16, 1], [16, 16, 1], [32, 8, 1], [16, 4, 4], [256, 1, 1]]);
     } else if wide {
         block = *r.pick(WIDE_BLOCKS);
@@ -368,9 +373,9 @@ impl Generator<'_> {
         }
     }
 
-    /// Whether the kernel is one of those that do little beside their tiles.
+    /// Whether the kernel is one of those that do little beside their tiles and trees.
     fn is_calm(&self) -> bool {
-        self.kernel.seed & WIDE != 0 && self.traits.tiles
+        self.kernel.seed & WIDE != 0 && (self.traits.tiles || self.traits.trees)
     }
 
     fn lane(&mut self, place: &Place) -> Vec<Stmt> {
@@ -485,6 +490,19 @@ impl Generator<'_> {
         Stmt::Fixed(vec![Stmt::Group(lines), Stmt::Loop(l)])
     }
 
+    /// A tree in shared memory.
+    fn tree(&mut self) -> Stmt {
+        let (counter, turns, condition) = (self.fresh(Bank::K), self.fresh(Bank::N), self.fresh(Bank::G));
+        let shape = self.kernel.shape;
+        let (times, before, body, after) = memory::tree(&mut self.maker(None), &shape);
+        // As many as it takes, or fewer.
+        let times = if self.r.percent(80) { times } else { 1 + self.r.below(times) };
+        let setup = vec![Inst::new("mov.u32", &[What::Reg(turns)], &[memory::constant(times)])];
+        let looks_first = self.r.percent(30);
+        let l = Loop { counter, turns, setup, condition, looks_first, divergent: false, masks: None, body };
+        Stmt::Fixed(vec![Stmt::Group(before), Stmt::Loop(l), Stmt::Group(after)])
+    }
+
     fn looped(&mut self, place: &Place) -> Vec<Stmt> {
         let (counter, turns, condition) = (self.fresh(Bank::K), self.fresh(Bank::N), self.fresh(Bank::G));
         // The same number of turns for all, as a constant, from memory (where nobody can know that it is the same), or of the CTA.
@@ -582,6 +600,7 @@ impl Generator<'_> {
         let k = self.kernel.shape;
         match self.r.below(10) {
             6.. if self.is_calm() => vec![self.walk()],
+            0..=5 if self.traits.trees => vec![self.tree()],
             0..=5 if self.traits.tiles => vec![Stmt::Group(memory::tile(&mut self.maker(place.mask), &k))],
             0..=5 => vec![Stmt::Group(memory::exchange(&mut self.maker(place.mask), &k))],
             6 => vec![Stmt::Inst(memory::barrier(&mut self.maker(place.mask), &k))],

@@ -378,6 +378,64 @@ pub fn tile(m: &mut Maker<'_>, k: &Shape) -> Vec<Inst> {
     lines
 }
 
+/// Threads store a word each in the tile, and then ever fewer of them put together what others have: how many turns that takes, what comes before the
+/// loop, what is in it, and what comes after.
+pub fn tree(m: &mut Maker<'_>, k: &Shape) -> (usize, Vec<Inst>, Vec<Stmt>, Vec<Inst>) {
+    let (tile, own, half, other) = (Reg(Bank::T, 1), INDEX, Reg(Bank::T, 2), Reg(Bank::T, 3));
+    let threads = k.threads() as usize;
+    // Most halve all of them.
+    let most = (threads / 2).max(1);
+    let begin = if m.r.percent(70) { most } else { 1 + m.r.below(most) };
+    let (value, sum) = (m.reg(Bank::R), m.reg(Bank::R));
+    let before = vec![
+        inst("mov.u32", tile, &[What::Name("tile")]),
+        inst("mad.lo.u32", own, &[What::Reg(THREAD), constant(4), What::Reg(tile)]),
+        inst("mov.u32", half, &[constant(begin)]),
+        Inst::new("st.shared.b32", &[], &[What::Address(own, 0), What::Reg(value)]),
+    ];
+    // Barriers that groups of a whole CTA need not wait at, most of them.
+    let plain = m.r.percent(85);
+    let wait = |m: &mut Maker<'_>| match plain {
+        true => Inst::new("bar.sync", &[], &[constant(0)]),
+        false => barrier(m, k),
+    };
+    // Those below half take in who is half further on, or the last ones who is half further back.
+    let (p, upper) = (Reg(Bank::G, 0), threads > 1 && m.r.percent(25));
+    let mut decide = vec![wait(m)];
+    if upper {
+        decide.push(inst("sub.u32", other, &[constant(threads), What::Reg(half)]));
+        decide.push(inst("setp.ge.u32", p, &[What::Reg(THREAD), What::Reg(other)]));
+    } else {
+        decide.push(inst("setp.lt.u32", p, &[What::Reg(THREAD), What::Reg(half)]));
+    }
+    let (a, b) = (Reg(Bank::T, 4), Reg(Bank::T, 5));
+    let apart = if upper { "sub.u32" } else { "add.u32" };
+    let join = *m.r.pick(&["add.u32", "max.s32", "xor.b32", "mul.lo.u32"]);
+    let body = vec![
+        inst("shl.b32", other, &[What::Reg(half), constant(2)]),
+        inst(apart, other, &[What::Reg(own), What::Reg(other)]),
+        inst("ld.shared.b32", a, &[What::Address(own, 0)]),
+        inst("ld.shared.b32", b, &[What::Address(other, 0)]),
+        inst(join, a, &[What::Reg(a), What::Reg(b)]),
+        Inst::new("st.shared.b32", &[], &[What::Address(own, 0), What::Reg(a)]),
+    ];
+    let guard = Guard { reg: p, not: false };
+    let branch = Stmt::If { guard, mask: None, then: vec![Stmt::Group(body)], otherwise: vec![] };
+    let less = Stmt::Inst(inst("shr.u32", half, &[What::Reg(half), constant(1)]));
+    let word = if upper { threads - 1 - m.r.below(3.min(threads)) } else { m.r.below(3.min(threads)) };
+    let read = match m.r.below(3) {
+        0 => What::Address(own, 0),
+        _ => What::Address(tile, 4 * word as i64),
+    };
+    let after = vec![
+        wait(m),
+        inst("ld.shared.b32", a, &[read]),
+        inst("mad.lo.u32", sum, &[What::Reg(sum), constant(3), What::Reg(a)]),
+        wait(m),
+    ];
+    (begin.ilog2() as usize + 1, before, vec![Stmt::Group(decide), branch, less], after)
+}
+
 /// What comes before a loop of at most so many turns, and what is in it: rows of the block, some words apart, read on through the input.
 pub fn walk(m: &mut Maker<'_>, k: &Shape, turns: usize) -> (Vec<Inst>, Vec<Inst>) {
     let [width, height, _] = k.block.map(|n| n as usize);
