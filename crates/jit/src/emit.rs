@@ -30,6 +30,7 @@ mod check;
 mod control;
 mod frame;
 mod groups;
+mod held;
 mod in_step;
 mod memory;
 mod ops;
@@ -42,6 +43,7 @@ mod special;
 mod stops;
 mod stretch;
 mod text;
+mod turns;
 mod warp;
 mod x86;
 
@@ -89,7 +91,16 @@ pub(crate) fn emit(
 ) -> Result<Emitted, Unsupported> {
     check(func, plan)?;
     let mut emitter = Emitter::new(func, plan, assume, Cpu::new(target), paths);
-    emitter.kernel()?;
+    let by_turn = !emitter.turns.is_empty();
+    match emitter.kernel() {
+        // As it stands, then.
+        Err(_) if by_turn => {
+            emitter = Emitter::new(func, plan, assume, Cpu::new(target), paths);
+            emitter.turns.clear();
+            emitter.kernel()?;
+        }
+        written => written?,
+    }
     Ok(emitter.finish())
 }
 
@@ -208,6 +219,13 @@ struct Emitter<'a> {
     masked: Vec<bool>,
     /// By block, the [part](parts) that some of its lanes go to.
     parts: Vec<Option<parts::Part>>,
+    /// Loops that are written [turn by turn](turns), by header, and the turn that is being written.
+    turns: HashMap<Block, turns::Turns>,
+    turn: Option<turns::Turn>,
+    /// What [is held](held) of shared memory in the turns being written, if it is; floats that loads have read of it; and which lane a piece begins with.
+    holding: Option<Vec<held::Row>>,
+    held_floats: HashMap<Value, Reg>,
+    piece_from: u64,
     /// What groups that stop together [write down](Emitter::savers), for each of the ways there are.
     savers: Vec<Vec<Value>>,
 }
@@ -289,6 +307,11 @@ impl<'a> Emitter<'a> {
             stops: vec![],
             masked: vec![],
             parts: vec![],
+            turns: HashMap::new(),
+            turn: None,
+            holding: None,
+            held_floats: HashMap::new(),
+            piece_from: 0,
             savers: vec![],
         };
         emitter.parts = parts::find(func, plan, &emitter.wraps);
@@ -296,6 +319,7 @@ impl<'a> Emitter<'a> {
         emitter.stops = emitter.find_stops();
         emitter.in_step = emitter.find_in_step();
         emitter.read_back = emitter.find_read_back();
+        emitter.turns = emitter.find_turns();
         emitter.find_outliving(&range);
         if paths == Paths::Together {
             emitter.early = emitter.find_early();
@@ -535,7 +559,7 @@ group:
     fn constant(&self, v: Value) -> Option<u64> {
         match self.remade[v.index()] {
             Some(Op::Const(bits)) => Some(bits),
-            _ => None,
+            _ => self.turn.as_ref().and_then(|turn| turn.known.get(&v).copied()),
         }
     }
 
@@ -837,6 +861,16 @@ group:
             return Ok(());
         }
         let mut known = Known::default();
+        if inst.op == Op::FromBits
+            && let Some(floats) = self.held_floats.get(&inst.args[0]).cloned()
+        {
+            match self.w {
+                1 => known.bases = vec![floats],
+                _ => known.vector = Some(floats),
+            }
+            self.define(r, known);
+            return Ok(());
+        }
         let scalar_args = inst.args.iter().all(|a| self.spread(*a) != Spread::Varying);
         match self.spread(r) {
             Spread::Uniform if scalar_args => known.bases = self.pure_bases(inst, r)?,

@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use hostwarp_ir::{BarrierKind, Block, Elem, Inst, Op, Order, Target, Term, Value};
 use hostwarp_plan::Shape as Spread;
 
-use super::{Emitter, Paths, Shape, Text, Unsupported};
+use super::{Emitter, Paths, Reg, Shape, Text, Unsupported};
 use crate::abi::{self, Callbacks, Ctx};
 use crate::lanes;
 
@@ -107,19 +107,35 @@ impl Emitter<'_> {
         if !together {
             let _ = write!(cases, " i32 {}, label %apart", abi::APART as i32);
         }
-        for b in &starts {
-            let _ = write!(cases, " i32 {}, label %q{}", b.0 | abi::BRIEF, b.0);
+        // Most blocks of a loop need the same.
+        let mut alike: Vec<Vec<Block>> = vec![];
+        for b in starts {
+            let live = |b: Block| &self.plan.live_in[b.index()];
+            let group = alike.iter_mut().find(|group| live(group[0]) == live(b));
+            match group {
+                Some(group) => group.push(b),
+                None => alike.push(vec![b]),
+            }
+        }
+        for (b, group) in alike.iter().flat_map(|group| group.iter().map(move |b| (b, group))) {
+            let _ = write!(cases, " i32 {}, label %q{}", b.0 | abi::BRIEF, group[0].0);
         }
         self.t.line(format_args!("switch i32 %resume, label %nowhere [{cases}]"));
         self.t.label("nowhere");
         self.t.line(format_args!("unreachable"));
         self.start();
-        for b in starts {
-            self.resume_brief(b);
+        for group in &alike {
+            self.resume_brief(group);
         }
         let parts: Vec<Block> = self.parts.iter().flatten().map(|part| part.block).collect();
         for b in self.plan.order.iter().filter(|b| !parts.contains(b)) {
             self.block(*b, Version::Whole)?;
+        }
+        let all_turns = std::mem::take(&mut self.turns);
+        let mut headers: Vec<Block> = all_turns.keys().copied().collect();
+        headers.sort_unstable();
+        for header in headers {
+            self.write_turns(header, &all_turns[&header])?;
         }
         if !together {
             self.masked_blocks()?;
@@ -211,18 +227,20 @@ impl Emitter<'_> {
     pub(super) fn begin(&mut self, b: Block, mask: Option<String>) {
         self.known.clear();
         self.by_lane_here.clear();
+        self.held_floats.clear();
         self.block = b;
         self.mask = mask;
         self.careful = None;
         self.lazy_compare = None;
     }
 
-    fn block(&mut self, b: Block, version: Version) -> Result<(), Unsupported> {
+    pub(super) fn block(&mut self, b: Block, version: Version) -> Result<(), Unsupported> {
         self.begin(b, None);
         let (w, lanes, begin) = (self.w, self.lanes(), self.t.body.len());
         match version {
             Version::Whole => {
-                self.t.label(&format!("u{}", b.0));
+                let label = self.turn.as_ref().map_or_else(|| format!("u{}", b.0), |turn| turn.label.clone());
+                self.t.label(&label);
                 self.careful = Some(format!("c{}", b.0));
                 self.find_joint_checks();
                 self.lazy_compare = self.find_lazy_compare(b);
@@ -273,7 +291,11 @@ impl Emitter<'_> {
         match version {
             Version::Whole => {
                 self.end_whole(b, &data.term)?;
-                if !self.t.goes_to(&format!("c{}", b.0), begin) {
+                if self.turn.is_some() {
+                    return Ok(()); // the loop's is there
+                }
+                let by_turn = self.turns.values().any(|turns| turns.contains(b));
+                if !by_turn && !self.t.goes_to(&format!("c{}", b.0), begin) {
                     return Ok(());
                 }
                 if !self.masked[b.index()] {
@@ -321,6 +343,9 @@ impl Emitter<'_> {
         match term {
             _ if let Some(part) = self.parts[b.index()] => self.run_part(b, part)?,
             Term::Jump(to) => self.go_whole(b, to),
+            Term::Branch(c, yes, no) if let Some(bits) = self.constant(*c) => {
+                self.go_whole(b, if bits != 0 { yes } else { no });
+            }
             Term::Branch(c, yes, no)
                 if let Some(lanes) = self.in_each_lane(*c)
                     && lanes.iter().all(|c| *c == lanes[0]) =>
@@ -561,8 +586,19 @@ impl Emitter<'_> {
     /// All lanes go to one block.
     pub(super) fn go_whole(&mut self, b: Block, to: &Target) {
         self.pass(b, to, None);
-        let label = format!("u{}", to.block.0);
+        if let Some(turn) = &self.turn {
+            let (next, ends) = (turn.next.clone(), turn.ends.clone());
+            if let Some(ends) = ends {
+                self.take_fuel(self.cost(ends.header) * ends.turns);
+                self.give_back(&ends.read);
+            }
+            return self.t.jump(&next);
+        }
+        let mut label = format!("u{}", to.block.0);
         self.ask_ahead_of_loop(b, to);
+        if self.turns.contains_key(&to.block) && !self.plan.is_back_edge(b, to.block) {
+            label.push_str(".0");
+        }
         if self.plan.is_back_edge(b, to.block) {
             self.burn(to.block, &label, &format!("su{}", to.block.0));
         } else {
@@ -650,12 +686,7 @@ impl Emitter<'_> {
 
     /// Takes the cost of a loop's body off the budget, and goes on unless it is used up.
     fn burn(&mut self, header: Block, on: &str, stop: &str) {
-        let body = self.plan.loops.iter().find(|l| l.header == header);
-        let cost: usize =
-            body.map_or(1, |l| l.blocks.iter().map(|b| self.func.block(*b).insts.len() + 1).sum());
-        let fuel = self.t.inst(format_args!("load i64, ptr %fuel, align 8"));
-        let left = self.t.inst(format_args!("sub i64 {fuel}, {cost}"));
-        self.t.line(format_args!("store i64 {left}, ptr %fuel, align 8"));
+        let left = self.take_fuel(self.cost(header));
         // Asked for its sign, which the subtraction tells.
         let mut enough = self.t.inst(format_args!("icmp sge i64 {left}, 0"));
         if self.waits(header) {
@@ -666,6 +697,20 @@ impl Emitter<'_> {
             enough = self.t.inst(format_args!("and i1 {enough}, {some}"));
         }
         self.t.branch_likely(&enough, on, stop);
+    }
+
+    /// What a turn of a loop takes off the budget.
+    fn cost(&self, header: Block) -> usize {
+        let body = self.plan.loops.iter().find(|l| l.header == header);
+        body.map_or(1, |l| l.blocks.iter().map(|b| self.func.block(*b).insts.len() + 1).sum())
+    }
+
+    /// Takes something off the budget and answers what is left.
+    fn take_fuel(&mut self, cost: usize) -> Reg {
+        let fuel = self.t.inst(format_args!("load i64, ptr %fuel, align 8"));
+        let left = self.t.inst(format_args!("sub i64 {fuel}, {cost}"));
+        self.t.line(format_args!("store i64 {left}, ptr %fuel, align 8"));
+        left
     }
 
     /// Whether lanes may go round a loop because of what other threads do: where they go depends on memory that others write.

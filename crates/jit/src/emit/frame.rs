@@ -23,7 +23,7 @@ impl Emitter<'_> {
         let offset = self.once(&format!("column.{slot}.offset"), |_| format!("mul i64 {lanes}, {slot}"));
         let column =
             self.once(&format!("column.{slot}"), |_| format!("getelementptr i8, ptr %frame, i64 {offset}"));
-        let within = self.t.inst(format_args!("mul i64 {lane}, {bytes}"));
+        let within = self.per_group(&format!("lane.{bytes}"), |_| format!("mul i64 {lane}, {bytes}"));
         Some(self.t.inst(format_args!("getelementptr i8, ptr {column}, i64 {within}")))
     }
 

@@ -90,7 +90,7 @@ impl Emitter<'_> {
         if self.load_parameter(inst, r, mem) {
             return;
         }
-        if let Some(known) = self.read_back(index, access.ty) {
+        if let Some(known) = self.read_back(index, access.ty).or_else(|| self.read_held(inst, mem)) {
             return self.define(r, known);
         }
         self.order(mem, true);
@@ -209,7 +209,7 @@ impl Emitter<'_> {
 
     pub(super) fn store(&mut self, index: usize, inst: &Inst, mem: Mem) {
         let value = inst.args[1];
-        if self.is_left_out(index, value) {
+        if self.is_left_out(index, value) || self.hold(index, inst, mem) {
             return;
         }
         let access = self.access(index, inst, mem, self.ty(value));
@@ -483,6 +483,9 @@ impl Emitter<'_> {
         let (volatile, align) = (access.volatile, access.ty.elem.bytes());
         let Some(mask) = mask else {
             let row = all.times(all.n / self.rows);
+            if self.holds_here() && row.n * row.elem.bits() > 8 * 1024 {
+                return self.load_in_order(row, &places[0]);
+            }
             let step = self.step_of(access);
             let rows = self.by_place(places, |e, at| {
                 if let Some(step) = &step {

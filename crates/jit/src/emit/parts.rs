@@ -9,11 +9,12 @@
 //! that must be a lane of a later piece: a distance behind, less than a group, counts as a check that fails.
 
 use hostwarp_ir::{
-    Block, Elem, Function, Inst, IntCmp, Op, Order, Space, Special, Target, Term, Type, Value,
+    Block, Elem, Function, Inst, IntCmp, Op, Order, Space, Special, Target, Term, Type, Value, fold,
 };
 use hostwarp_plan::{Plan, Shape as Spread};
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::paths::at_the_end;
 use super::{Emitter, Known, Reg, Shape, Text, Unsupported, is_seen};
@@ -24,6 +25,11 @@ const PIECES: [u32; 4] = [64, 16, 4, 1];
 
 /// Instructions of a longer block are not written once for each size.
 const LONGEST: usize = 64;
+
+/// The pieces of so many lanes, where that is known: as large as may be.
+fn pieces(lanes: u32) -> impl Iterator<Item = u32> {
+    (0..u32::BITS).rev().map(|bit| 1 << bit).filter(move |size| lanes & size != 0)
+}
 
 /// A block that a range of the lanes run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -238,16 +244,33 @@ impl Search<'_> {
 impl Emitter<'_> {
     /// Runs the lanes of a part at the end of a block that all have run, and goes on with all.
     pub(super) fn run_part(&mut self, b: Block, part: Part) -> Result<(), Unsupported> {
-        let n = part.block.0;
-        let (at, end) = (format!("%part{n}.at"), format!("%part{n}.end"));
+        // Once for each turn of a loop, perhaps.
+        let name = self.t.fresh_label(&format!("part{}", part.block.0));
+        let (at, end) = (format!("%{name}.at"), format!("%{name}.end"));
         for slot in [&at, &end] {
             self.entry.push_str(&format!("  {slot} = alloca i32, align 8\n"));
         }
-        let (from, to) = self.lanes_of(part);
+        let known = self.turn.as_ref().and_then(|turn| self.known_lanes_of(part, &turn.known));
+        let (from, to) = match &known {
+            Some(lanes) => (lanes.start.to_string(), lanes.end.to_string()),
+            None => self.lanes_of(part),
+        };
         self.t.line(format_args!("store i32 {from}, ptr {at}, align 8"));
         self.t.line(format_args!("store i32 {to}, ptr {end}, align 8"));
-        let label = |size: &str| format!("part{n}.{size}");
+        let label = |size: &str| format!("{name}.{size}");
         let [done, fails] = ["done", "fails"].map(label);
+        if let Some(lanes) = known {
+            let mut from = lanes.start as u64;
+            for size in pieces(lanes.len() as u32) {
+                self.piece_from = from;
+                self.piece(part, size, &at, &fails)?;
+                self.go_forward(&at, size);
+                from += u64::from(size);
+            }
+            self.piece_from = 0;
+            self.t.jump(&done);
+            return self.end_part(b, part, [&at, &end], [&done, &fails]);
+        }
         let most = if part.which == Which::Equal { 1 } else { self.w };
         let sizes: Vec<u32> = PIECES.into_iter().filter(|size| *size <= most).collect();
         self.t.jump(&label(&sizes[0].to_string()));
@@ -263,13 +286,53 @@ impl Emitter<'_> {
             self.go_forward(&at, *size);
             self.t.jump(&next);
         }
+        self.end_part(b, part, [&at, &end], [&done, &fails])
+    }
 
-        self.t.label(&fails);
-        self.part_fails(b, part, &at, &end);
+    /// What comes after a part, and where it leads if a check fails.
+    fn end_part(
+        &mut self,
+        b: Block,
+        part: Part,
+        [at, end]: [&str; 2],
+        [done, fails]: [&str; 2],
+    ) -> Result<(), Unsupported> {
+        if self.t.goes_to(fails, 0) {
+            self.t.label(fails);
+            self.part_fails(b, part, at, end);
+        }
         self.begin(part.block, None);
-        self.t.label(&done);
+        self.t.label(done);
         self.go_whole(part.block, &Target { block: part.next, args: Default::default() });
         Ok(())
+    }
+
+    /// The lanes of a part, if they are known.
+    pub(super) fn known_lanes_of(&self, part: Part, known: &HashMap<Value, u64>) -> Option<Range<usize>> {
+        let ty = self.ty(part.first);
+        let [first, bound] = [part.first, part.bound].map(|v| self.first_lane(v, known));
+        let (first, bound) = (first?, bound?);
+        let compare = |op: IntCmp, lane: u64| {
+            let args = [first.wrapping_add(lane) & ty.elem.mask(), bound];
+            fold::evaluate(Op::Cmp(op), ty, Type::I1, &args).map(|is| is != 0)
+        };
+        let runs = |lane: u64| {
+            Some(match (part.which, part.signed) {
+                (Which::Equal, _) => compare(IntCmp::Eq, lane)?,
+                (Which::Below { or_equal: false }, false) => compare(IntCmp::LtU, lane)?,
+                (Which::Below { or_equal: false }, true) => compare(IntCmp::LtS, lane)?,
+                (Which::Below { or_equal: true }, false) => compare(IntCmp::LeU, lane)?,
+                (Which::Below { or_equal: true }, true) => compare(IntCmp::LeS, lane)?,
+                (Which::Others { or_equal: false }, false) => !compare(IntCmp::LtU, lane)?,
+                (Which::Others { or_equal: false }, true) => !compare(IntCmp::LtS, lane)?,
+                (Which::Others { or_equal: true }, false) => !compare(IntCmp::LeU, lane)?,
+                (Which::Others { or_equal: true }, true) => !compare(IntCmp::LeS, lane)?,
+            })
+        };
+        let lanes: Vec<usize> =
+            (0..self.w as usize).filter_map(|n| runs(n as u64).map(|is| is.then_some(n))).flatten().collect();
+        let (Some(&from), Some(&last)) = (lanes.first(), lanes.last()) else { return Some(0..0) };
+        (last - from + 1 == lanes.len()).then_some(from..last + 1)
     }
 
     /// From which lane to which, as 32 bits.
@@ -363,7 +426,8 @@ impl Emitter<'_> {
         let w = std::mem::replace(&mut self.w, lanes);
         self.careful = Some(fails.to_owned());
         self.find_joint_checks();
-        let meetings = meetings(insts).filter(|_| part.which != Which::Equal);
+        // What is held is read and written in one piece.
+        let meetings = meetings(insts).filter(|_| part.which != Which::Equal && self.holding.is_none());
         for (index, inst) in insts.iter().enumerate() {
             if let Some((_, loads)) = meetings.as_ref().filter(|(store, _)| std::ptr::eq(*store, inst)) {
                 self.unless_behind(inst, loads, w, fails);

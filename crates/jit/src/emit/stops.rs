@@ -112,16 +112,23 @@ impl Emitter<'_> {
         self.group_ends(b.0, next);
     }
 
-    /// Where whole groups go on, as [`super::Emitter::save_brief`] left them.
-    pub(super) fn resume_brief(&mut self, b: Block) {
-        self.begin(b, None);
-        self.t.label(&format!("q{}", b.0));
-        for v in self.plan.live_in[b.index()].clone() {
+    /// Where whole groups go on, as [`super::Emitter::save_brief`] left them: at one of several blocks that need the same.
+    pub(super) fn resume_brief(&mut self, blocks: &[Block]) {
+        let [first, others @ ..] = blocks else { return };
+        self.begin(*first, None);
+        self.t.label(&format!("q{}", first.0));
+        for v in self.plan.live_in[first.index()].clone() {
             if !self.make_again(v, 0) {
                 self.load_brief(v);
             }
         }
-        self.t.jump(&format!("u{}", b.0));
+        let first = format!("u{}", first.0);
+        if others.is_empty() {
+            return self.t.jump(&first);
+        }
+        let others: String =
+            others.iter().map(|b| format!(" i32 {}, label %u{}", b.0 | abi::BRIEF, b.0)).collect();
+        self.t.line(format_args!("switch i32 %resume, label %{first} [{others}]"));
     }
 
     /// Makes a value that follows from the place of a lane in its CTA alone once more, in place of reading it from the frame. Where a group
