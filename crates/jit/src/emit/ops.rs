@@ -334,6 +334,7 @@ fn divide(t: &mut Text, s: Shape, a: &str, b: &str, signed: bool, remainder: boo
     let divisor = t.select(mask, &harmful, s, &one, b);
     let is_constant = !b.starts_with('%');
     let quotient = if s.n == 1 || s.elem == Elem::I64 || is_constant {
+        let divisor = if is_constant { divisor.clone() } else { t.opaque(s, &divisor) };
         t.binary(if signed { "sdiv" } else { "udiv" }, s, a, &divisor)
     } else {
         // CPUs divide vectors only as floats. Truncating the rounded quotient of n-bit integers is exact in a format of more

@@ -248,6 +248,21 @@ impl Text {
         if !self.logic.contains(a) || shape.elem == Elem::I1 || !bits.is_multiple_of(32) || bits < 64 {
             return a.to_owned();
         }
+        self.opaque(shape, a)
+    }
+
+    /// The same integers, such that LLVM does not see how they were made. What would divide by 0 is replaced by 1, and its quotient by something else: as
+    /// LLVM knows that nobody asks for that quotient it divides by 0 after all where it sees both, which ends the process (in all versions; seen with a
+    /// divisor that is a shifted constant).
+    pub(crate) fn opaque(&mut self, shape: Shape, a: &str) -> Reg {
+        let bits = shape.n * shape.elem.bits();
+        if !bits.is_multiple_of(32) {
+            // A single short one.
+            let word = Shape::new(Elem::I32, 1);
+            let wide = self.convert("zext", shape, a, word);
+            let fenced = self.opaque(word, &wide);
+            return self.convert("trunc", word, &fenced, shape);
+        }
         let floats = Shape::new(Elem::F32, bits / 32);
         let a = self.convert("bitcast", shape, a, floats);
         let fenced =
