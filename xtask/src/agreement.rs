@@ -18,60 +18,14 @@ use ptxas::{Ptxas, Verdict};
 use random::Random;
 use sample::Sample;
 
-/// The opcodes that are judged.
-const OPCODES: &[&str] = &[
-    "vadd",
-    "vsub",
-    "vabsdiff",
-    "vmin",
-    "vmax",
-    "vshl",
-    "vshr",
-    "vset",
-    "vmad",
-    "vadd2",
-    "vadd4",
-    "vsub2",
-    "vsub4",
-    "vavrg2",
-    "vavrg4",
-    "vabsdiff2",
-    "vabsdiff4",
-    "vmin2",
-    "vmin4",
-    "vmax2",
-    "vmax4",
-    "vset2",
-    "vset4",
-    "fma",
-    "add",
-    "sub",
-    "mul",
-    "mad",
-    "min",
-    "max",
-    "abs",
-    "neg",
-    "and",
-    "or",
-    "xor",
-    "not",
-    "shl",
-    "shr",
-    "setp",
-    "selp",
-    "mov",
-    "cvt",
-    "ld",
-    "st",
-    "cvta",
-    "bra",
-    "ret",
-    "exit",
-    "bar",
-    "atom",
-    "shfl",
-];
+/// What is not judged, and why. Every other opcode of the instruction set is.
+const NOT_JUDGED: &[(&str, &str)] = &[];
+
+/// The opcodes that are judged, in alphabetical order.
+fn judged_opcodes() -> Vec<&'static str> {
+    let named = |opcode: &&str| NOT_JUDGED.iter().any(|(o, _)| o == opcode);
+    hostwarp_isa::opcodes().into_iter().filter(|o| !named(o)).collect()
+}
 
 /// How often in a hundred both must say the same, for each opcode.
 const WANTED: f64 = 99.0;
@@ -113,7 +67,7 @@ fn options() -> Result<Options> {
             "--ptxas" => options.ptxas = Some(value),
             "--seed" => options.seed = number()?,
             "--each" => options.each = number()? as usize,
-            "--only" => options.only = value.split(',').map(String::from).collect(),
+            "--only" => options.only = only(&value)?,
             _ => {
                 return Err(format!(
                     "unknown option `{name}`; there are --ptxas PATH, --seed N, --each N, --only OPCODE,…"
@@ -124,6 +78,21 @@ fn options() -> Result<Options> {
     Ok(options)
 }
 
+/// A list of opcodes, each of which is judged.
+fn only(list: &str) -> Result<Vec<String>> {
+    let judged = judged_opcodes();
+    if let Some(opcode) = list.split(',').find(|o| !judged.contains(o)) {
+        return Err(match NOT_JUDGED.iter().find(|(o, _)| *o == opcode) {
+            Some((_, why)) => format!("`{opcode}` is not judged: {why}"),
+            None => format!(
+                "there is no opcode `{opcode}`; near: {}",
+                hostwarp_isa::near_opcodes(opcode).join(" ")
+            ),
+        });
+    }
+    Ok(list.split(',').map(String::from).collect())
+}
+
 /// The command.
 pub fn run() -> Result {
     let options = options()?;
@@ -131,9 +100,13 @@ pub fn run() -> Result {
     let version = ptxas.version()?;
     println!("{version}");
     let mut samples = vec![];
-    for opcode in OPCODES.iter().filter(|o| options.only.is_empty() || options.only.iter().any(|x| x == *o)) {
+    let wanted = |o: &&str| options.only.is_empty() || options.only.iter().any(|x| x == o);
+    for opcode in judged_opcodes().into_iter().filter(wanted) {
         let mut random = Random::new(options.seed, opcode);
         let legal = legal::samples(opcode, options.each, &mut random);
+        if legal.is_empty() {
+            return Err(format!("no legal `{opcode}` could be made: legal.rs does not know its operands"));
+        }
         let mutants = mutate::mutants(&legal, 2 * options.each - legal.len(), &mut random);
         samples.extend(legal);
         samples.extend(mutants);
@@ -175,4 +148,29 @@ fn check_alone(ptxas: &Ptxas, samples: &[Sample], together: &[Verdict]) -> Resul
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_opcodes_that_are_judged_can_be_asked_for() {
+        assert_eq!(only("vadd,clz"), Ok(vec!["vadd".into(), "clz".into()]));
+        assert!(only("vadd,vnothing").unwrap_err().contains("no opcode `vnothing`"));
+        assert!(only("").is_err());
+    }
+
+    /// Samples can be made of every opcode, so that a new one is judged without anybody adding it to a list.
+    #[test]
+    fn every_opcode_has_legal_samples() {
+        let without: Vec<&str> = judged_opcodes()
+            .into_iter()
+            .filter(|o| legal::samples(o, 2, &mut Random::new(1, o)).is_empty())
+            .collect();
+        assert!(without.is_empty(), "no samples of {without:?}");
+        for (opcode, why) in NOT_JUDGED {
+            assert!(hostwarp_isa::find(opcode).is_some() && !why.is_empty(), "{opcode}");
+        }
+    }
 }

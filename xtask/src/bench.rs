@@ -21,3 +21,12 @@ pub fn all() -> Result {
     let only: Vec<&str> = only.iter().map(String::as_str).collect();
     run("target/release/hostwarp-bench", &only, &[])
 }
+
+/// Doubles each dimension of a kernel and prints how the time of each step grows. Words choose dimensions, `--to=STEP` ends with a step.
+pub fn growth() -> Result {
+    let words: Vec<String> = std::env::args().skip(2).collect();
+    let mut args =
+        vec!["run", "--release", "--quiet", "-p", "hostwarp-bench", "--bin", "hostwarp-growth", "--"];
+    args.extend(words.iter().map(String::as_str));
+    cargo(&args, &[])
+}

@@ -53,3 +53,18 @@ pub fn torture() -> Result {
     let args: Vec<&str> = run.into_iter().chain(options.iter().map(String::as_str)).collect();
     cargo(&args, &[])
 }
+
+/// Every request to the operating system fails once; see `crates/cli/tests/injection.rs`.
+pub fn inject() -> Result {
+    long(&["test", "-p", "hostwarp-cli", "--test", "injection", "--", "--ignored", "--nocapture"])
+}
+
+/// A million launches; see `crates/hostwarp/tests/soak.rs`.
+pub fn soak() -> Result {
+    long(&["test", "-p", "hostwarp", "--test", "soak", "--", "--ignored", "--nocapture"])
+}
+
+/// A test that is too long for every day.
+fn long(args: &[&str]) -> Result {
+    cargo(args, &[("HOSTWARP_REQUIRE_LLVM", "1")])
+}

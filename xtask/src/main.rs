@@ -29,7 +29,10 @@ const COMMANDS: &[Entry] = &[
     ("doc", "documentation, warnings denied", ci::doc),
     ("ptxas-agreement", "compare what is legal with ptxas; writes docs/ptxas-agreement.md", agreement::run),
     ("bench", "measure against native C and pocl; writes docs/benchmarks.md", bench::all),
+    ("growth", "double each dimension of a kernel and see how the time of each step grows", bench::growth),
     ("torture", "run random kernels on both engines and compare; `--help` says more", ci::torture),
+    ("inject", "every request to the operating system fails once in every command", ci::inject),
+    ("soak", "a million launches from eight threads; prints the table of docs/soak.md", ci::soak),
     ("licences", "licences of dependencies", licences::check),
 ];
 

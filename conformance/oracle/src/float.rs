@@ -156,7 +156,8 @@ impl Format {
     /// The result of arithmetic with NaN among its inputs, or of an invalid operation when none is.
     ///
     /// For f64 one of the NaNs is kept and made quiet: b before a, and c, where there is one, between
-    /// them. Invalid operations give the negative default NaN.
+    /// them; a division keeps a before b ([`arith`] hands them over the other way round). Invalid operations give the negative
+    /// default NaN.
     pub fn nan_result(self, inputs: &[u64]) -> u64 {
         let by_precedence = inputs.iter().skip(1).chain(inputs.first());
         match (self, by_precedence.copied().find(|x| self.is_nan(*x))) {
@@ -239,6 +240,7 @@ pub(crate) enum Arith {
     Add,
     Sub,
     Mul,
+    Div,
     Fma,
 }
 
@@ -248,6 +250,7 @@ impl Arith {
             Arith::Add => a.add_r(b, round).value,
             Arith::Sub => a.sub_r(b, round).value,
             Arith::Mul => a.mul_r(b, round).value,
+            Arith::Div => a.div_r(b, round).value,
             Arith::Fma => a.mul_add_r(b, c, round).value,
         }
     }
@@ -258,7 +261,8 @@ pub(crate) fn arith(format: Format, op: Arith, operands: [u64; 3], round: Round,
     let operands = operands.map(|x| format.flush_if(ftz, x));
     let used = if op == Arith::Fma { &operands[..] } else { &operands[..2] };
     if used.iter().any(|x| format.is_nan(*x)) {
-        return format.nan_result(used);
+        let [a, b, _] = operands;
+        return if op == Arith::Div { format.nan_result(&[b, a]) } else { format.nan_result(used) };
     }
     let (bits, tiny) = match format {
         Format::F16 => compute::<HalfS, WideHalfS>(op, operands, round),
@@ -364,6 +368,34 @@ pub(crate) fn to_integer(format: Format, bits: u64, round: Round, width: u32, si
         Format::Bf16 => rounded::<BFloatS>(bits, round, width, signed),
         Format::F32 => rounded::<SingleS>(bits, round, width, signed),
         Format::F64 => rounded::<DoubleS>(bits, round, width, signed),
+    }
+}
+
+/// The square root of a positive finite number, correctly rounded: the integer root of the significand with enough zeros behind it, and
+/// a last bit that says whether anything is left.
+pub(crate) fn root(format: Format, bits: u64, round: Round) -> u64 {
+    let field = bits >> format.fraction_bits();
+    let fraction = bits & low_mask(format.fraction_bits());
+    let significand = if field == 0 { fraction } else { fraction | 1 << format.fraction_bits() };
+    let bias = low_mask(format.exponent_bits() - 1) as i32;
+    let exponent = field.max(1) as i32 - bias - format.fraction_bits() as i32;
+    // As many bits as there is room for, which make 63 of the root, and the exponent even.
+    let room = u128::from(significand).leading_zeros() as i32;
+    let shift = room - (exponent - room).rem_euclid(2);
+    let exponent = exponent - shift;
+    let shifted = u128::from(significand) << shift;
+    let (root, rest) = {
+        let root = shifted.isqrt();
+        (root, shifted - root * root)
+    };
+    let sticky = (root << 1 | u128::from(rest != 0)) as i128;
+    fn rounded<S: Semantics>(value: i128, exponent: i32, round: Round) -> u64 {
+        // No root is subnormal or infinite, so scaling is exact.
+        IeeeFloat::<S>::from_i128_r(value, round).value.scalbn(exponent).to_bits() as u64
+    }
+    match format {
+        Format::F32 => rounded::<SingleS>(sticky, exponent / 2 - 1, round),
+        _ => rounded::<DoubleS>(sticky, exponent / 2 - 1, round),
     }
 }
 

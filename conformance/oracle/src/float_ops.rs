@@ -1,4 +1,4 @@
-//! Floating-point add sub mul fma mad min max neg abs.
+//! Floating-point add sub mul fma mad div rcp min max neg abs.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ const OUT_OF_BOUNDS_NAN: u64 = 0x7ff7;
 pub(crate) struct FloatArith {
     op: Arith,
     ty: FloatType,
-    /// Of `add.f32.f16` and the like: the format of `a`, which is widened first.
+    /// Of `add.f32.f16` and the like: the format of `a` (of `fma`, of `a` and `b`), which is widened first.
     narrow: Option<Format>,
     round: Round,
     ftz: bool,
@@ -37,12 +37,13 @@ impl FloatArith {
         let mods = &mut text.mods;
         let ty = mods.required("the type", FLOAT_TYPES)?;
         let half = matches!(ty.format, Format::F16 | Format::Bf16);
-        let narrow = if ty == F32 && matches!(op, Arith::Add | Arith::Sub) {
+        let narrow = if ty == F32 && (matches!(op, Arith::Add | Arith::Sub) || text.opcode == "fma") {
             mods.choice(&[("f16", Format::F16), ("bf16", Format::Bf16)])
         } else {
             None
         };
-        if narrow.is_some() && text.sources[0].kind != Kind::Register {
+        let narrow_count = if fused { 2 } else { 1 };
+        if narrow.is_some() && text.sources[..narrow_count].iter().any(|s| s.kind != Kind::Register) {
             return Err("a 16-bit operand cannot be a constant".into());
         }
         if half && text.opcode == "mad" {
@@ -52,7 +53,9 @@ impl FloatArith {
             Some(Round::NearestTiesToEven) => Round::NearestTiesToEven,
             Some(_) if half => return Err("16-bit floats have .rn only".into()),
             Some(round) => round,
-            None if fused => return Err("a rounding modifier is missing".into()),
+            None if text.opcode == "fma" || ty != F32 && fused => {
+                return Err("a rounding modifier is missing".into());
+            }
             None => Round::NearestTiesToEven,
         };
         let flushes = matches!(ty.format, Format::F16 | Format::F32) && narrow.is_none();
@@ -74,12 +77,13 @@ impl FloatArith {
             if self.oob && (out_of_bounds(a) || out_of_bounds(b)) {
                 return 0;
             }
-            let a = match self.narrow {
-                None => a,
+            let widened = |x: u64| match self.narrow {
+                None => x,
                 Some(narrow) => {
-                    convert(narrow, format, a & low_mask(narrow.width()), Round::NearestTiesToEven, false)
+                    convert(narrow, format, x & low_mask(narrow.width()), Round::NearestTiesToEven, false)
                 }
             };
+            let (a, b) = (widened(a), if self.op == Arith::Fma { widened(b) } else { b });
             let result = arith(format, self.op, [a, b, c], self.round, self.ftz);
             match (self.sat, self.relu) {
                 (true, _) => format.saturate(result),
@@ -196,6 +200,40 @@ impl FloatSign {
                 (false, false) => format.magnitude(a),
             }
         })
+    }
+
+    pub fn ty(&self) -> FloatType {
+        self.ty
+    }
+}
+
+/// div and rcp with a rounding modifier: IEEE 754's division. How `.approx` and `.full` round is the machine's.
+#[derive(Debug, Clone)]
+pub(crate) struct Quotient {
+    /// 1 is divided by the operand.
+    reciprocal: bool,
+    ty: FloatType,
+    round: Round,
+    ftz: bool,
+}
+
+impl Quotient {
+    pub fn parse(text: &mut Text) -> Result<Quotient, String> {
+        let reciprocal = text.opcode == "rcp";
+        text.plain_operands(if reciprocal { 1 } else { 2 })?;
+        let ty = text.mods.required("the type", FLOAT_TYPES)?;
+        if !matches!(ty.format, Format::F32 | Format::F64) || ty.lanes != 1 {
+            return Err(format!("{} has .f32 and .f64 only", text.opcode));
+        }
+        let round = take_rounding(&mut text.mods).ok_or("not exact: the manual gives a bound, no bits")?;
+        let ftz = ty.format == Format::F32 && text.mods.take("ftz");
+        Ok(Quotient { reciprocal, ty, round, ftz })
+    }
+
+    pub fn eval(&self, [a, b, ..]: [u64; 4]) -> u64 {
+        let format = self.ty.format;
+        let [a, b] = if self.reciprocal { [format.one(), a] } else { [a, b] };
+        arith(format, Arith::Div, [a, b, 0], self.round, self.ftz)
     }
 
     pub fn ty(&self) -> FloatType {

@@ -15,14 +15,17 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod bits;
 mod carry;
 mod compare;
 mod cvt;
 mod edges;
 mod field;
 mod float;
+mod float_bits;
 mod float_ops;
 mod integer;
+mod products;
 mod text;
 mod video;
 mod video_simd;
@@ -57,11 +60,18 @@ enum Meaning {
     Integer(integer::Integer),
     Carry(carry::Carry),
     Field(field::Field),
+    Bits(bits::Bits),
+    Product(products::Product),
+    Quotient(float_ops::Quotient),
     FloatArith(float_ops::FloatArith),
     FloatMinMax(float_ops::FloatMinMax),
     FloatSign(float_ops::FloatSign),
+    FloatRoot(float_bits::FloatRoot),
+    FloatBits(float_bits::FloatBits),
     Setp(compare::Setp),
+    Set(compare::Set),
     Selp(compare::Selp),
+    Slct(compare::Slct),
     Cvt(cvt::Cvt),
 }
 
@@ -105,10 +115,17 @@ impl Oracle {
             Meaning::Integer(form) => vec![form.eval(values)],
             Meaning::Carry(form) => form.eval(values),
             Meaning::Field(form) => vec![form.eval(values)],
+            Meaning::Bits(form) => vec![form.eval(values)],
+            Meaning::Product(form) => vec![form.eval(values)],
+            Meaning::Quotient(form) => vec![form.eval(values)],
             Meaning::FloatArith(form) => vec![form.eval(values)],
             Meaning::FloatMinMax(form) => vec![form.eval(values)],
             Meaning::FloatSign(form) => vec![form.eval(values)],
+            Meaning::FloatRoot(form) => vec![form.eval(values)],
+            Meaning::FloatBits(form) => vec![form.eval(values)],
             Meaning::Setp(form) => form.eval(values),
+            Meaning::Set(form) => vec![form.eval(values)],
+            Meaning::Slct(form) => vec![form.eval(values)],
             Meaning::Selp(form) => vec![form.eval(values)],
             Meaning::Cvt(form) => vec![form.eval(values)],
         }
@@ -149,6 +166,14 @@ fn parse_meaning(text: &mut Text) -> Result<(Vec<Input>, Meaning), String> {
             let form = float_ops::FloatSign::parse(text)?;
             (text.float_inputs(form.ty(), 1)?, Meaning::FloatSign(form))
         }
+        "sqrt" => {
+            let form = float_bits::FloatRoot::parse(text)?;
+            (text.float_inputs(form.ty(), 1)?, Meaning::FloatRoot(form))
+        }
+        "copysign" | "testp" => {
+            let form = float_bits::FloatBits::parse(text)?;
+            (text.float_inputs(form.ty(), 2)?, Meaning::FloatBits(form))
+        }
         "addc" | "subc" | "madc" | "add" | "sub" | "mad"
             if text.opcode.ends_with('c') || text.mods.has_any(&[("cc", ())]) =>
         {
@@ -165,6 +190,26 @@ fn parse_meaning(text: &mut Text) -> Result<(Vec<Input>, Meaning), String> {
         "bfe" | "bfi" => {
             let form = field::Field::parse(text)?;
             (text.int_inputs(&form.widths())?, Meaning::Field(form))
+        }
+        "popc" | "clz" | "bfind" | "brev" | "bmsk" | "szext" | "cnot" | "shf" | "prmt" => {
+            let form = bits::Bits::parse(text)?;
+            (text.int_inputs(&form.widths())?, Meaning::Bits(form))
+        }
+        "div" | "rcp" if float => {
+            let form = float_ops::Quotient::parse(text)?;
+            (text.float_inputs(form.ty(), 2)?, Meaning::Quotient(form))
+        }
+        "div" | "rem" | "sad" | "mul24" | "mad24" | "dp4a" | "dp2a" => {
+            let form = products::Product::parse(text)?;
+            (text.int_inputs(&form.widths())?, Meaning::Product(form))
+        }
+        "set" => {
+            let (form, inputs) = compare::Set::parse(text)?;
+            (inputs, Meaning::Set(form))
+        }
+        "slct" => {
+            let (form, inputs) = compare::Slct::parse(text)?;
+            (inputs, Meaning::Slct(form))
         }
         "setp" => {
             let (form, inputs) = compare::Setp::parse(text)?;

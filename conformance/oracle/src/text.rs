@@ -207,6 +207,11 @@ impl<'a> Mods<'a> {
         self.left.iter().any(|m| table.iter().any(|(name, _)| name == m))
     }
 
+    /// Where `name` stands among those that are left.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.left.iter().position(|m| *m == name)
+    }
+
     /// Takes `name` if it is there.
     pub fn take(&mut self, name: &str) -> bool {
         let found = self.left.iter().position(|m| *m == name);

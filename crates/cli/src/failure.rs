@@ -59,8 +59,8 @@ pub enum Failure {
     },
     /// All has been said.
     Quiet(Exit),
-    /// Whoever read our output went away: not worth a word.
-    Pipe,
+    /// What there is to say cannot be written to stdout.
+    Stdout(std::io::Error),
 }
 
 impl Failure {
@@ -86,10 +86,7 @@ impl Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(e: std::io::Error) -> Failure {
-        if e.kind() == std::io::ErrorKind::BrokenPipe {
-            return Failure::Pipe;
-        }
-        Failure::input(format!("cannot write: {e}"))
+        Failure::Stdout(e)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use hostwarp::compile::{Diagnostic, Style, render as render_diagnostics};
 use hostwarp::syntax::{self, Module};
+use hostwarp_system::{file, seam};
 use std::io::Read;
 use std::path::Path;
 
@@ -18,12 +19,12 @@ pub struct Source {
 pub fn read(path: &Path) -> Result<Source, Failure> {
     if path == Path::new("-") {
         let mut bytes = vec![];
-        std::io::stdin()
-            .read_to_end(&mut bytes)
+        seam::ask(seam::Kind::File)
+            .and_then(|()| std::io::stdin().read_to_end(&mut bytes))
             .map_err(|e| Failure::input(format!("cannot read stdin: {e}")))?;
         return Ok(Source { name: "<stdin>".into(), bytes });
     }
-    let bytes = std::fs::read(path).map_err(|e| {
+    let bytes = file::read(path).map_err(|e| {
         let hint = if path.is_dir() { "; name a .ptx file in it" } else { "" };
         Failure::input(format!("cannot read `{}`: {e}{hint}", path.display()))
     })?;

@@ -7,10 +7,14 @@
 mod cache;
 mod commands;
 mod failure;
+mod half;
+#[cfg(debug_assertions)]
+mod inject;
 mod input;
 mod npy;
 mod number;
 mod output;
+mod progress;
 mod show;
 mod value;
 
@@ -23,7 +27,8 @@ use std::sync::Once;
 const EXIT_CODES: &str = "\
 Exit codes:
   0   it worked
-  1   the input is wrong: the PTX, a file, or `fmt --check` or `conformance replay` found something
+  1   the input is wrong: the PTX, a file, or `fmt --check` or `conformance replay` found something;
+      or what was asked for cannot be written
   2   the command line is wrong
   3   the launch is wrong: arguments, sizes, memory
   4   the kernel faulted: a bad address, a deadlock, a trap, a limit
@@ -52,10 +57,17 @@ enum Colour {
 
 fn main() {
     report_panics();
+    #[cfg(debug_assertions)]
+    if let Err(e) = inject::begin() {
+        output::complain(&e);
+        std::process::exit(Exit::Usage as i32);
+    }
     let exit = match panic::catch_unwind(run) {
         Ok(code) => code,
         Err(_) => Exit::Bug as i32,
     };
+    #[cfg(debug_assertions)]
+    inject::end();
     std::process::exit(exit);
 }
 
@@ -67,9 +79,11 @@ fn run() -> i32 {
     let cli = match command.try_get_matches().and_then(|m| Cli::from_arg_matches(&m)) {
         Ok(cli) => cli,
         Err(e) => {
-            // Help and version are no errors; a closed pipe is nobody's concern here.
-            let _ = e.print();
-            return e.exit_code();
+            // Help and version are no errors, unless nobody can read them.
+            return match output::print_usage(&e) {
+                Ok(()) => e.exit_code(),
+                Err(e) => complain_of_stdout(&e),
+            };
         }
     };
     match cli.color {
@@ -81,11 +95,14 @@ fn run() -> i32 {
     match cli.command.run() {
         Ok(()) => 0,
         Err(Failure::Quiet(exit)) => exit as i32,
-        Err(Failure::Pipe) => 0,
+        Err(Failure::Stdout(e)) => complain_of_stdout(&e),
         Err(Failure::Said { exit, text, rendered }) => {
             if json {
                 let value = serde_json::json!({ "error": { "kind": exit.name(), "message": text } });
-                let _ = output::print(&format!("{value:#}\n"));
+                if let Err(e) = output::print(&format!("{value:#}\n")) {
+                    output::complain(&text);
+                    complain_of_stdout(&e);
+                }
             } else if rendered {
                 output::complain_raw(&text);
             } else {
@@ -94,6 +111,12 @@ fn run() -> i32 {
             exit as i32
         }
     }
+}
+
+/// Nobody must think that all is well who has not got all of the output.
+fn complain_of_stdout(e: &std::io::Error) -> i32 {
+    output::complain(&format!("cannot write to stdout: {e}"));
+    Exit::Input as i32
 }
 
 /// Help is printed while the command line is read: its colour has to be known before.

@@ -1,6 +1,6 @@
 //! Numbers as people write them, in the type a parameter or element has, and back.
 
-use half::{bf16, f16};
+use crate::half::{BF16, F16};
 use hostwarp::isa::{Kind, Ty};
 
 /// The types an element of a buffer can have.
@@ -137,20 +137,30 @@ fn float(text: &str, ty: Ty) -> Result<u64, String> {
     }
     let wrong = || format!("`{text}` is no float, but {ty} is wanted");
     let wide: f64 = lower.parse().map_err(|_| wrong())?;
-    Ok(match ty {
+    let bits: u64 = match ty {
         Ty::F64 => wide.to_bits(),
-        Ty::F16 => f16::from_f64(wide).to_bits().into(),
-        Ty::BF16 => bf16::from_f64(wide).to_bits().into(),
+        Ty::F16 => F16.round(wide).into(),
+        Ty::BF16 => BF16.round(wide).into(),
         // Read directly: through f64 it would be rounded twice.
         _ => lower.parse::<f32>().map_err(|_| wrong())?.to_bits().into(),
-    })
+    };
+    let value = to_f64(bits, ty);
+    // Behind the exponent's `e` stand digits, too.
+    let digits = lower.split('e').next().unwrap_or_default();
+    if value.is_infinite() && digits.contains(|c: char| c.is_ascii_digit()) {
+        return Err(format!("`{text}` is too large for {ty}; infinity is written inf"));
+    }
+    if value == 0.0 && digits.contains(|c: char| matches!(c, '1'..='9')) {
+        return Err(format!("`{text}` is too small for {ty}: nothing but 0 would be left of it"));
+    }
+    Ok(bits)
 }
 
 /// An element as a double, exactly for all but 64-bit integers.
 pub fn to_f64(bits: u64, ty: Ty) -> f64 {
     match ty {
-        Ty::F16 => f16::from_bits(bits as u16).to_f64(),
-        Ty::BF16 => bf16::from_bits(bits as u16).to_f64(),
+        Ty::F16 => F16.to_f64(bits as u16),
+        Ty::BF16 => BF16.to_f64(bits as u16),
         Ty::F32 | Ty::Tf32 => f32::from_bits(bits as u32).into(),
         Ty::F64 => f64::from_bits(bits),
         _ if ty.is_signed() => signed(bits, ty.bits()) as f64,
@@ -166,12 +176,12 @@ pub fn signed(bits: u64, width: u32) -> i64 {
 /// An element as people read it: shortest decimal that gives the bits back, hex for plain bits.
 pub fn show(bits: u64, ty: Ty) -> String {
     match ty {
-        Ty::F16 => short(f16::from_bits(bits as u16).to_f32(), |s| {
-            s.parse().is_ok_and(|v| f16::from_f64(v).to_bits() == bits as u16)
-        }),
-        Ty::BF16 => short(bf16::from_bits(bits as u16).to_f32(), |s| {
-            s.parse().is_ok_and(|v| bf16::from_f64(v).to_bits() == bits as u16)
-        }),
+        Ty::F16 => {
+            short(F16.to_f64(bits as u16) as f32, |s| s.parse().is_ok_and(|v| F16.round(v) == bits as u16))
+        }
+        Ty::BF16 => {
+            short(BF16.to_f64(bits as u16) as f32, |s| s.parse().is_ok_and(|v| BF16.round(v) == bits as u16))
+        }
         Ty::F32 | Ty::Tf32 => plain(f32::from_bits(bits as u32).into(), |e| match e {
             true => format!("{:e}", f32::from_bits(bits as u32)),
             false => format!("{}", f32::from_bits(bits as u32)),

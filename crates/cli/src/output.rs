@@ -1,6 +1,7 @@
 //! The only place that prints.
 
 use anstyle::{AnsiColor, Style};
+use hostwarp_system::stdout;
 use std::io::{self, Write};
 
 /// Headings.
@@ -12,17 +13,30 @@ pub const CODE: Style = AnsiColor::Cyan.on_default();
 const RED: Style = AnsiColor::Red.on_default().bold();
 
 /// Writes to stdout, without colours where they cannot be seen.
+#[track_caller]
 pub fn print(text: &str) -> io::Result<()> {
+    stdout::check()?;
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
 }
 
 /// Writes bytes to stdout as they are.
+#[track_caller]
 pub fn print_bytes(bytes: &[u8]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()
+    stdout::write(bytes)
+}
+
+/// What the command line is answered with: help on stdout, errors on stderr.
+pub fn print_usage(usage: &clap::Error) -> io::Result<()> {
+    if !usage.use_stderr() {
+        stdout::check()?;
+        usage.print()?;
+        return io::stdout().flush();
+    }
+    // The exit code has to do where that fails.
+    let _ = usage.print();
+    Ok(())
 }
 
 /// `error: …` on stderr. Nothing can be done if that fails.

@@ -1,8 +1,10 @@
 //! `NAME=VALUE`: what a kernel's parameter or a symbol is given.
 
+use crate::half::{BF16, F16};
 use crate::npy;
 use crate::number::{self, element, size, type_name};
-use hostwarp::isa::Ty;
+use hostwarp::isa::{Kind, Ty};
+use hostwarp_system::file::{self, Replacement};
 use std::path::{Path, PathBuf};
 
 /// How values are written, for help and errors.
@@ -14,7 +16,7 @@ A VALUE is
   f32[1024]=1.5                every element 1.5
   f32[1024]:iota               0, 1, 2, …
   f32[1024]:rand=7             random from the seed 7: floats in [0, 1), integers of any size
-  @FILE                        what is in a file: .npy, or raw bytes; f32@FILE gives their type
+  @FILE                        what is in a file: .npy, or raw bytes; f32@FILE says their type
   &NAME  &NAME+16              an address in another argument's buffer, 16 bytes further on
   hex:00ff80…  @FILE           the bytes of a struct parameter
 Elements: u8 u16 u32 u64 s8 s16 s32 s64 b8 b16 b32 b64 f16 bf16 f32 f64";
@@ -214,8 +216,8 @@ pub fn type_text(ty: Ty, shape: &[usize]) -> String {
 
 fn iota(i: u64, ty: Ty) -> u64 {
     match ty {
-        Ty::F16 => half::f16::from_f64(i as f64).to_bits().into(),
-        Ty::BF16 => half::bf16::from_f64(i as f64).to_bits().into(),
+        Ty::F16 => F16.round(i as f64).into(),
+        Ty::BF16 => BF16.round(i as f64).into(),
         Ty::F32 => (i as f32).to_bits().into(),
         Ty::F64 => (i as f64).to_bits(),
         _ => i,
@@ -231,8 +233,8 @@ fn random(seed: u64, i: u64, ty: Ty) -> u64 {
     // As many bits as the significand has, so that nothing is rounded and 1 is never reached.
     let unit = |digits: u32| (z >> (64 - digits)) as f64 / (1u64 << digits) as f64;
     match ty {
-        Ty::F16 => half::f16::from_f64(unit(11)).to_bits().into(),
-        Ty::BF16 => half::bf16::from_f64(unit(8)).to_bits().into(),
+        Ty::F16 => F16.round(unit(11)).into(),
+        Ty::BF16 => BF16.round(unit(8)).into(),
         Ty::F32 => (unit(24) as f32).to_bits().into(),
         Ty::F64 => unit(53).to_bits(),
         _ => z,
@@ -251,18 +253,35 @@ fn hex(digits: &str) -> Result<Vec<u8>, String> {
         .map_err(|_| "`hex:` takes two hex digits for each byte".into())
 }
 
+fn named_npy(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"))
+}
+
 impl Data {
     /// Reads a file: `.npy` by its first bytes, otherwise raw.
     pub fn read(ty: Option<Ty>, path: &Path) -> Result<Data, String> {
-        let bytes = std::fs::read(path).map_err(|e| format!("cannot read `{}`: {e}", path.display()))?;
-        let data = if npy::is_npy(&bytes) {
-            npy::read(&bytes).map_err(|e| format!("`{}`: {e}", path.display()))?
-        } else {
-            Data { ty: Ty::U8, shape: vec![bytes.len()], bytes }
-        };
-        match ty {
-            Some(ty) if ty != data.ty => data.cast(ty).map_err(|e| format!("`{}`: {e}", path.display())),
-            _ => Ok(data),
+        let bytes = file::read(path).map_err(|e| format!("cannot read `{}`: {e}", path.display()))?;
+        let wrong = |e: String| format!("`{}`: {e}", path.display());
+        if !npy::is_npy(&bytes) {
+            if named_npy(path) {
+                return Err(wrong("it does not begin as .npy does; raw bytes need another name".into()));
+            }
+            let raw = Data { ty: Ty::U8, shape: vec![bytes.len()], bytes };
+            return raw.cast(ty.unwrap_or(Ty::U8)).map_err(wrong);
+        }
+        let data = npy::read(&bytes).map_err(wrong)?;
+        let Some(ty) = ty else { return Ok(data) };
+        // NumPy knows neither plain bits nor bf16, which are stored as what else has their size.
+        let stored = data.ty == ty
+            || ty.kind() == Kind::Bits && size(ty) == size(data.ty)
+            || ty == Ty::BF16 && data.ty == Ty::U16;
+        match stored {
+            true => data.cast(ty).map_err(wrong),
+            false => Err(wrong(format!(
+                "its elements are {}, not {}; leave the type away, or save them as what they should be",
+                type_name(data.ty),
+                type_name(ty)
+            ))),
         }
     }
 
@@ -277,11 +296,10 @@ impl Data {
         Ok(Data { ty, shape, bytes: self.bytes })
     }
 
-    /// Writes a file: `.npy` by its extension, otherwise raw.
-    pub fn write(&self, path: &Path) -> Result<(), String> {
-        let bytes =
-            if path.extension().is_some_and(|e| e == "npy") { &npy::write(self) } else { &self.bytes };
-        std::fs::write(path, bytes).map_err(|e| format!("cannot write `{}`: {e}", path.display()))
+    /// Writes a file, all but in place: `.npy` by its extension, otherwise raw.
+    pub fn write(&self, path: &Path) -> Result<Replacement, String> {
+        let bytes = if named_npy(path) { &npy::write(self) } else { &self.bytes };
+        Replacement::new(path, bytes).map_err(|e| format!("cannot write `{}`: {e}", path.display()))
     }
 }
 

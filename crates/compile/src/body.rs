@@ -2,38 +2,40 @@
 
 use crate::Unusable;
 use crate::cache::Shape;
-use crate::check::{BodyResult, Checker};
+use crate::call::Signature;
+use crate::check::{BodyResult, Checker, Uses};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::emit::Emit;
-use crate::layout::{Place, align_up, ir_space, space_text};
+use crate::layout::{Place, ir_space, space_text};
 use crate::misfit::read_only;
 use crate::operand::{Address, Base, Kind, Operand, Pool};
 use crate::scope::{Entity, Reg};
 use hostwarp_ir as ir;
 use hostwarp_isa::{Match, Ty};
 use hostwarp_syntax::{Block, Const, ExprKind, Instruction, Name, Space, Span, Statement, Targets};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// What is known about the function whose body is walked.
 pub(crate) struct Body<'m> {
     pub emit: Option<Emit>,
     /// Nothing is kept of the IR: one instruction of each shape is enough to see whether it can be built.
-    trial: bool,
-    /// The functions that are being inlined, outermost first.
-    pub inlined: Vec<u32>,
-    /// How many have been, one after the other.
-    pub inlinings: u32,
+    pub trial: bool,
     unsupported: Option<Unusable>,
     labels: u32,
     /// The lists of `.branchtargets`.
     pub targets: Vec<Targets<'m>>,
+    /// The lists of `.calltargets`.
+    pub call_targets: Vec<Targets<'m>>,
+    /// What `.callprototype`s say.
+    pub prototypes: Vec<Signature<'m>>,
     pub pool: Pool<'m>,
-    /// Where variables in shared and local memory are in this kernel.
-    pub places: FxHashMap<u32, u64>,
-    shared: u64,
-    shared_align: u64,
-    local: u64,
+    /// The functions it calls.
+    pub calls: BTreeSet<ir::FuncId>,
+    /// It calls through a register.
+    pub calls_any: bool,
+    /// Static variables in shared memory that it uses.
+    shared: BTreeSet<u32>,
 }
 
 /// What a kernel without parameters of its own reads first and stores last.
@@ -43,58 +45,48 @@ pub(crate) struct Interface {
     pub outputs: Vec<Reg>,
 }
 
-pub(crate) fn check<'m>(
-    c: &mut Checker<'m>,
-    block: Block<'m>,
-    name: &str,
-    build: bool,
-    interface: Option<&Interface>,
-) -> BodyResult {
+/// What kind of body it is.
+pub(crate) enum Role<'a, 'm> {
+    Kernel,
+    /// A function with these parameters and results, whose names are defined.
+    Function(&'a Signature<'m>),
+    Snippet(&'a Interface),
+}
+
+pub(crate) fn check<'m>(c: &mut Checker<'m>, block: Block<'m>, name: &str, role: Role<'_, 'm>) -> BodyResult {
     let mut body = Body {
-        emit: build.then(|| Emit::new(name, c.options.profile, c.out.address_size)),
+        emit: Some(Emit::new(name, c.options.profile, c.out.address_size)),
         trial: c.options.check_only,
-        inlined: vec![],
-        inlinings: 0,
         unsupported: None,
         labels: 0,
         targets: vec![],
+        call_targets: vec![],
+        prototypes: vec![],
         pool: Pool::default(),
-        places: FxHashMap::default(),
-        shared: 0,
-        shared_align: 16,
-        local: 0,
+        calls: BTreeSet::new(),
+        calls_any: false,
+        shared: BTreeSet::new(),
     };
-    if let (Some(emit), Some(interface)) = (&mut body.emit, interface) {
-        emit.load_inputs(&interface.inputs);
+    match (&mut body.emit, &role) {
+        (Some(emit), Role::Snippet(interface)) => emit.load_inputs(&interface.inputs),
+        (Some(emit), Role::Function(signature)) => emit.take_params(c, signature),
+        _ => {}
     }
     body.statements(c, block);
-    let info = ir::KernelInfo {
-        param_bytes: 0,
-        shared_bytes: body.shared as u32,
-        local_bytes: align_up(body.local, 16) as u32,
-    };
-    const MOST_SHARED: u64 = 0xc000;
-    if body.shared > MOST_SHARED {
-        let text = format!(
-            "the static shared memory of `{name}` takes {} bytes; there are {MOST_SHARED}",
-            body.shared
-        );
-        let d = Diagnostic::new(Code::TooLarge, text, c.item_head())
-            .help("declare it `.extern .shared` without a bound and give its size at launch");
-        c.report(d);
+    match (&mut body.emit, &role) {
+        (Some(emit), Role::Snippet(interface)) => emit.store_outputs(&interface.outputs),
+        (Some(emit), Role::Function(_)) => emit.return_results(),
+        _ => {}
     }
-    if let (Some(emit), Some(interface)) = (&mut body.emit, interface) {
-        emit.store_outputs(&interface.outputs);
-    }
-    let dynamic = align_up(body.shared, body.shared_align);
     let function = match (body.unsupported, body.emit) {
         (Some(unusable), _) => Err(unusable),
-        (None, None) => Err(Unusable::NotBuilt),
+        (None, None) => Err(Unusable::Invalid),
+        (None, Some(_)) if c.sink.errors > 0 => Err(Unusable::Invalid),
         (None, Some(_)) if body.trial => Err(Unusable::NotBuilt),
-        (None, Some(emit)) if c.sink.errors == 0 => Ok(emit.finish(dynamic)),
-        (None, Some(_)) => Err(Unusable::Invalid),
+        (None, Some(emit)) => Ok(emit.finish()),
     };
-    BodyResult { function, info }
+    let uses = Uses { shared: body.shared, calls: body.calls, calls_any: body.calls_any };
+    BodyResult { function, uses }
 }
 
 impl<'m> Body<'m> {
@@ -112,17 +104,22 @@ impl<'m> Body<'m> {
                     if let Some(name) = t.label {
                         let index = self.targets.len() as u32;
                         self.targets.push(t);
-                        c.define(name, Entity::Targets(Some(index)));
+                        c.define(name, Entity::Targets(index));
                     }
                 }
                 Statement::CallTargets(t) => {
                     if let Some(name) = t.label {
-                        c.define(name, Entity::Targets(None));
+                        let index = self.call_targets.len() as u32;
+                        self.call_targets.push(t);
+                        c.define(name, Entity::CallTargets(index));
                     }
                 }
                 Statement::CallPrototype(f) => {
                     if let Some(name) = f.name() {
-                        c.define(name, Entity::Targets(None));
+                        let index = self.prototypes.len() as u32;
+                        let signature = c.signature(f);
+                        self.prototypes.push(signature);
+                        c.define(name, Entity::Prototype(index));
                     }
                 }
                 _ => {}
@@ -168,7 +165,7 @@ impl<'m> Body<'m> {
         let list = instruction.operands();
         let mut operands: SmallVec<[Operand<'m>; 6]> = SmallVec::new();
         for expr in list {
-            operands.push(c.operand(expr, &mut self.pool));
+            operands.push(c.decorated_operand(expr, &mut self.pool));
         }
         if operands.iter().any(|o| matches!(o.kind, Kind::Error)) {
             return match c.missing.take() {
@@ -203,8 +200,7 @@ impl<'m> Body<'m> {
         }
         if let Some(emit) = &mut self.emit {
             emit.builder().set_line(c.line(instruction.span()));
-            let frame = Frame { c, places: &self.places };
-            let outcome = emit.instruction(&frame, m, &operands, &self.pool, guard);
+            let outcome = emit.instruction(c, m, &operands, &self.pool, guard);
             built.set(outcome.is_ok());
             if let Err(what) = outcome {
                 let text = format!("{what} is not supported yet");
@@ -275,8 +271,7 @@ impl<'m> Body<'m> {
     ) -> bool {
         let mut addresses = 0;
         let mut fine = true;
-        // What a form calls `.size` is the size of an address.
-        if let Some(size) = m.ty(".size")
+        if let Some(size) = m.address_size()
             && size.bits() < c.out.address_size
         {
             let text =
@@ -305,12 +300,6 @@ impl<'m> Body<'m> {
                         c.report(Diagnostic::new(Code::SpaceMismatch, text, operand.span).label(label));
                         fine = false;
                     }
-                    if var.space == Space::Param && var.place == Place::PerKernel {
-                        let what = "the address of a function's parameter".to_string();
-                        let text = format!("{what} is not supported yet");
-                        c.report(Diagnostic::new(Code::UnsupportedFeature, text, operand.span));
-                        self.give_up(c, instruction.span(), what);
-                    }
                     let slot = m.operands.iter().position(|at| *at == Some(i));
                     let bits = slot.and_then(|s| m.operand_ty(s)).map_or(64, Ty::bits);
                     if ir_space(var.space) == ir::Space::Global && bits < c.out.address_size {
@@ -318,11 +307,15 @@ impl<'m> Body<'m> {
                     }
                     self.use_variable(c, index, operand.span);
                 }
-                Kind::Function => {
-                    let what = "the address of a function".to_string();
-                    let text = "addresses of functions are not supported yet";
+                Kind::Function(index) if c.callables[index as usize].is_entry => {
+                    let what = "the address of a kernel".to_string();
+                    let text = "addresses of kernels are not supported yet";
                     c.report(Diagnostic::new(Code::UnsupportedFeature, text, operand.span));
                     self.give_up(c, instruction.span(), what);
+                }
+                Kind::Function(index) => {
+                    c.callables[index as usize].called.get_or_insert(operand.span);
+                    c.program.take_address(ir::FuncId(index));
                 }
                 _ => {}
             }
@@ -411,7 +404,7 @@ impl<'m> Body<'m> {
         }
     }
 
-    /// Finds a place for a variable that has one per kernel.
+    /// Notes that a variable is used.
     pub fn use_variable(&mut self, c: &mut Checker<'m>, index: u32, span: Span) {
         let var = c.variables[index as usize];
         if let Some(what) = var.unsupported {
@@ -422,17 +415,8 @@ impl<'m> Body<'m> {
             );
             c.report(d);
             self.give_up(c, span, what.to_string());
-            return;
-        }
-        match var.place {
-            Place::PerKernel if !self.places.contains_key(&index) => {
-                let top = if var.space == Space::Shared { &mut self.shared } else { &mut self.local };
-                let offset = align_up(*top, var.align);
-                *top = offset.saturating_add(var.size).min(1 << 31);
-                self.places.insert(index, offset);
-            }
-            Place::Dynamic => self.shared_align = self.shared_align.max(var.align),
-            _ => {}
+        } else if let Place::Shared(n) = var.place {
+            self.shared.insert(n);
         }
     }
 }
@@ -517,7 +501,7 @@ fn special_fits(
 /// Whether a variable, which may be one of another module, or a list of addresses is in it: neither is part of the shape.
 fn names_memory(operand: &Operand<'_>, pool: &Pool<'_>) -> bool {
     match operand.kind {
-        Kind::Variable { .. } => true,
+        Kind::Variable { .. } | Kind::Function(_) => true,
         Kind::Address(Address { base, .. }) => matches!(base, Base::Variable(_) | Base::List),
         Kind::Vector(first, count) => pool.slice(first, count).iter().any(|o| names_memory(o, pool)),
         Kind::Pair(first) => pool.slice(first, 2).iter().any(|o| names_memory(o, pool)),
@@ -541,10 +525,4 @@ pub(crate) fn space_of(m: &Match, n: usize) -> Option<ir::Space> {
     let first = spaces.next();
     // Copies name the space of the destination, then that of the source.
     if n == 0 { first } else { spaces.nth(n - 1).or(first) }
-}
-
-/// What emitting needs to know about variables.
-pub(crate) struct Frame<'a, 'm> {
-    pub c: &'a Checker<'m>,
-    pub places: &'a FxHashMap<u32, u64>,
 }

@@ -51,7 +51,7 @@ impl<'m> Body<'m> {
             }
         };
         let found = list.name().and_then(|name| c.scopes.lookup(name)).map(|b| b.entity);
-        let Some(Entity::Targets(Some(which))) = found else {
+        let Some(Entity::Targets(which)) = found else {
             if found != Some(Entity::Broken) && !matches!(list.kind(), ExprKind::Error) {
                 let text = format!("`{}` must be a list made with `.branchtargets`", list.text());
                 c.report(Diagnostic::new(Code::BadOperand, text, list.span()));
@@ -71,6 +71,9 @@ impl<'m> Body<'m> {
     }
 }
 
+/// The most labels that `L<n>` stands for.
+const MOST_TARGETS: u64 = 1 << 16;
+
 /// The labels in a list; `L<3>` stands for L0, L1 and L2.
 fn labels_of<'m>(c: &mut Checker<'m>, targets: Targets<'m>) -> Option<Vec<u32>> {
     let mut labels = vec![];
@@ -78,11 +81,18 @@ fn labels_of<'m>(c: &mut Checker<'m>, targets: Targets<'m>) -> Option<Vec<u32>> 
     for expr in targets.list {
         let names = match expr.kind() {
             ExprKind::Name(name) => vec![name.to_string()],
-            ExprKind::Range(stem, count) => {
-                let count = count.int().unwrap_or(0).min(1 << 16);
+            ExprKind::Range(stem, count) if count.int().is_some_and(|n| (1..=MOST_TARGETS).contains(&n)) => {
+                let count = count.int().unwrap_or(0);
                 (0..count).map(|i| format!("{}{i}", stem.text())).collect()
             }
-            _ => vec![],
+            // Reported by the parser.
+            ExprKind::Error => return None,
+            _ => {
+                let text = format!("`{}` is neither a label nor a number of labels", expr.text());
+                c.report(Diagnostic::new(Code::BadOperand, text, expr.span()));
+                fine = false;
+                continue;
+            }
         };
         for name in names {
             match c.scopes.lookup(&name).map(|b| b.entity) {

@@ -79,7 +79,7 @@ fn push_key(key: &mut Vec<u8>, operand: &Operand<'_>, pool: &Pool<'_>) {
         Kind::Address(_) => (7, 0),
         Kind::Label(_) => (8, 0),
         Kind::Variable { .. } => (9, 0),
-        Kind::Function => (10, 0),
+        Kind::Function(_) => (10, 0),
         // The text of the description would be needed to tell two of these apart; its length does.
         Kind::Other(what) => (11, what.len() as u8),
         Kind::Error => (12, 0),
@@ -124,7 +124,7 @@ pub(crate) fn to_isa<'m>(operand: &Operand<'m>, pool: &Pool<'m>) -> isa::Operand
         },
         Kind::Address(_) => K::Address,
         Kind::Label(_) => K::Label,
-        Kind::Variable { .. } | Kind::Function => K::Name,
+        Kind::Variable { .. } | Kind::Function(_) => K::Name,
         Kind::Other(what) => K::Other(what),
         Kind::Error => K::Other("something with an error"),
     };

@@ -1,35 +1,98 @@
-//! Calls: a function's body takes the place of the call to it.
+//! Calls. A function is lowered once, whoever calls it; [`hostwarp_ir::calls`] puts kernels and functions together.
 //!
-//! The core IR has no calls. A function is walked once on its own, to be checked, and once for each call in a kernel, with
-//! registers and labels of its own. Parameters in `.param` live in local memory: those of the function are those of the caller, so
-//! nothing is copied.
+//! A parameter in `.reg` is handed over as a value. One in `.param` is handed over as the place the caller has it at, in local
+//! memory: the caller's variables are slots of its frame, and nothing is copied.
 
-use crate::body::{Body, Frame};
+use crate::body::Body;
 use crate::check::Checker;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::layout::{Place, Spec, Variable};
+use crate::layout::{Place, Spec};
 use crate::operand::{Kind, Operand};
 use crate::scope::{Entity, Reg};
-use hostwarp_ir::{self as ir, Mem, Op, Target, Term, TrapKind, Type};
+use hostwarp_ir::{self as ir, Call, Callee, FuncId, Mem, Op, Target, Term, TrapKind, Type, Value};
 use hostwarp_isa::Ty;
-use hostwarp_syntax::{self as syntax, Expr, ExprKind, Instruction, Space, Span};
+use hostwarp_syntax::{self as syntax, ExprKind, ExprList, Instruction, Name, Space, Span};
 
-/// Bodies inlined into one kernel; calls that call twice as often at each level would go on for ever.
-const MOST_INLININGS: u32 = 2000;
+const LOCAL: Mem = Mem::weak(ir::Space::Local);
 
 /// What `assert` calls when it fails. The launch fails there, as on a device.
 const ASSERT: &str = "__assertfail";
 
+/// Whether a function that no module defines is there all the same.
+pub(crate) fn is_builtin(name: &str) -> bool {
+    name == ASSERT
+}
+
+/// A parameter or result of a function, as its head declares it.
+#[derive(Clone, Copy)]
+pub(crate) struct Formal<'m> {
+    pub spec: Spec,
+    pub name: Option<Name<'m>>,
+    pub size: u64,
+    pub align: u64,
+    pub array: bool,
+    pub span: Span,
+}
+
+/// What a function takes and returns. Nothing where the head has an error.
+#[derive(Clone, Default)]
+pub(crate) struct Signature<'m> {
+    pub returns: Vec<Option<Formal<'m>>>,
+    pub params: Vec<Option<Formal<'m>>>,
+}
+
+impl Formal<'_> {
+    /// Whether both declare the same.
+    fn same(&self, other: &Self) -> bool {
+        (self.spec.space, self.size, self.array) == (other.spec.space, other.size, other.array)
+            && (self.spec.vector, self.spec.ty.bits()) == (other.spec.vector, other.spec.ty.bits())
+    }
+}
+
+impl Signature<'_> {
+    /// Whether both declare the same, as far as they are right.
+    pub fn same(&self, other: &Self) -> bool {
+        let same = |a: &[Option<Formal<'_>>], b: &[Option<Formal<'_>>]| {
+            let pairs = a.iter().zip(b);
+            a.len() == b.len() && pairs.filter_map(|(a, b)| a.zip(*b)).all(|(a, b)| a.same(&b))
+        };
+        same(&self.returns, &other.returns) && same(&self.params, &other.params)
+    }
+}
+
 /// A parameter of the function and what the call gives for it.
 struct Pair<'m> {
-    spec: Spec,
-    formal: syntax::Variable<'m>,
-    size: u64,
+    formal: Formal<'m>,
     actual: Operand<'m>,
 }
 
+/// Where a result is when the function has returned.
+enum Returned {
+    /// It is where the caller wants it, or nobody wants it.
+    There,
+    /// The call defines these, one per register of the operand.
+    Values(Vec<Value>),
+    /// At this place of local memory.
+    Memory(Value),
+}
+
+impl<'m> Checker<'m> {
+    /// What the head of a function or prototype says.
+    pub fn signature(&mut self, f: syntax::Function<'m>) -> Signature<'m> {
+        let returns = f.returns().iter().map(|v| self.formal(v)).collect();
+        Signature { returns, params: f.params().iter().map(|v| self.formal(v)).collect() }
+    }
+
+    fn formal(&mut self, variable: syntax::Variable<'m>) -> Option<Formal<'m>> {
+        let spec = self.spec(variable.specifiers(), variable.span())?;
+        let (var, dims) = self.measure(spec, variable)?;
+        let (size, align, array) = (var.size, var.align, !dims.is_empty());
+        Some(Formal { spec, name: variable.name(), size, align, array, span: variable.span() })
+    }
+}
+
 impl<'m> Body<'m> {
-    /// `call (results), function, (arguments);`
+    /// `call{.uni} (results), function, (arguments);` and, through a register, a prototype or list of targets behind them.
     pub fn call(&mut self, c: &mut Checker<'m>, instruction: Instruction<'m>, guard: Option<(Reg, bool)>) {
         let span = instruction.span();
         if let Some(modifier) = instruction.modifiers().find(|m| m.text != "uni") {
@@ -38,33 +101,52 @@ impl<'m> Body<'m> {
             return self.abandon();
         }
         let mut parts = instruction.operands().iter().peekable();
-        let list = |e: &Expr<'m>| match e.kind() {
-            ExprKind::Paren(list) => Some(list),
+        let mut list = || parts.next_if(|e| matches!(e.kind(), ExprKind::Paren(_)));
+        let in_list = |e: Option<syntax::Expr<'m>>| match e.map(|e| e.kind()) {
+            Some(ExprKind::Paren(list)) => Some(list),
             _ => None,
         };
-        let returns = parts.peek().and_then(list);
-        if returns.is_some() {
-            parts.next();
-        }
+        let returns = in_list(list());
         let Some(callee) = parts.next() else {
             self.bad_call(c, span, "the function to call is missing".into());
             return;
         };
-        let arguments = parts.peek().and_then(list);
-        if arguments.is_some() {
-            parts.next();
+        let mut list = || parts.next_if(|e| matches!(e.kind(), ExprKind::Paren(_)));
+        let arguments = in_list(list());
+        let prototype = parts.next();
+        if let Some(more) = parts.next() {
+            return self.bad_call(c, more.span(), "nothing can stand here".into());
         }
         let name = match callee.kind() {
             ExprKind::Name(name) => name,
             ExprKind::Error => return self.abandon(),
             _ => return self.bad_call(c, callee.span(), "this is no function".into()),
         };
-        let index = match c.scopes.lookup(name).map(|b| b.entity) {
-            Some(Entity::Function(index)) => index,
-            Some(Entity::Reg(..)) => {
-                let text = "calls through a register are not supported yet";
-                c.report(Diagnostic::new(Code::UnsupportedInstruction, text, span));
-                return self.give_up(c, span, "a call through a register".into());
+        let (target, signature) = match c.scopes.lookup(name).map(|b| b.entity) {
+            Some(Entity::Function(index)) => {
+                let callable = &mut c.callables[index as usize];
+                if callable.is_entry {
+                    let text = format!("`{name}` is a kernel; only functions can be called");
+                    return self.bad_call(c, callee.span(), text);
+                }
+                if let Some(more) = prototype {
+                    let text = "a call by name has no prototype or list of targets".to_string();
+                    return self.bad_call(c, more.span(), text);
+                }
+                callable.called.get_or_insert(callee.span());
+                (Ok(FuncId(index)), callable.signature.clone())
+            }
+            Some(Entity::Reg(reg, 1)) => {
+                if reg.ty.bits() != c.out.address_size || reg.ty.is_float() || reg.ty == Ty::Pred {
+                    let text = format!("a register of type `{}` holds no address of a function", reg.ty);
+                    return self.bad_call(c, callee.span(), text);
+                }
+                let Some(prototype) = prototype else {
+                    let text = "a call through a register needs a prototype or a list of targets".to_string();
+                    return self.bad_call(c, span, text);
+                };
+                let Some(signature) = self.prototype(c, prototype) else { return self.abandon() };
+                (Err(reg), signature)
             }
             Some(Entity::Broken) => return self.abandon(),
             Some(other) => {
@@ -75,38 +157,37 @@ impl<'m> Body<'m> {
                 return self.abandon();
             }
         };
-        let function = c.callables[index as usize].function;
-        if function.is_entry() {
-            return self.bad_call(
-                c,
-                callee.span(),
-                format!("`{name}` is a kernel; only functions can be called"),
-            );
-        }
-        let results = self.pairs(c, function.returns(), returns, span);
-        let values = self.pairs(c, function.params(), arguments, span);
+        let results = self.pairs(c, &signature.returns, returns, span);
+        let values = self.pairs(c, &signature.params, arguments, span);
         let (Some(results), Some(values)) = (results, values) else { return self.abandon() };
-        if function.body().is_none() && name != ASSERT {
-            return self.elsewhere(c, name, callee.span());
+        for pair in results.iter().chain(&values) {
+            if let Kind::Variable { index, .. } = pair.actual.kind {
+                self.use_variable(c, index, pair.actual.span);
+            }
         }
-        let Some(emit) = &mut self.emit else { return };
+        match target {
+            Ok(id) => _ = self.calls.insert(id),
+            Err(_) => self.calls_any = true,
+        }
+        let Some(emit) = self.emit.as_mut().filter(|_| !self.trial) else { return };
         emit.builder().set_line(c.line(span));
-        if function.body().is_none() {
-            return emit.end(guard, Term::Trap(TrapKind::Trap));
+        let after = emit.builder().new_block();
+        if let Some((reg, negated)) = guard {
+            let p = emit.read(reg);
+            let b = emit.builder();
+            let taken = b.new_block();
+            let (yes, no) = if negated { (after, taken) } else { (taken, after) };
+            b.branch(p, yes, no);
+            b.switch_to(taken);
         }
-        self.inlinings += 1;
-        if self.inlined.contains(&index) || self.inlined.len() > 30 || self.inlinings > MOST_INLININGS {
-            let what = if self.inlined.contains(&index) { "recursion" } else { "so many calls" };
-            let text = format!("{what} is not supported yet: `{name}`");
-            c.report(Diagnostic::new(Code::UnsupportedFeature, text, span));
-            return self.give_up(c, span, what.into());
-        }
-        self.inlined.push(index);
-        if let Err(what) = self.inline(c, function, &results, &values, guard, c.line(span)) {
+        if let Err(what) = self.emit_call(c, target, &results, &values) {
             c.report(Diagnostic::new(Code::UnsupportedFeature, format!("{what} is not supported yet"), span));
-            self.give_up(c, span, what);
+            return self.give_up(c, span, what);
         }
-        self.inlined.pop();
+        if let Some(emit) = &mut self.emit {
+            emit.builder().jump(after);
+            emit.builder().switch_to(after);
+        }
     }
 
     fn bad_call(&mut self, c: &mut Checker<'m>, span: Span, text: String) {
@@ -114,20 +195,44 @@ impl<'m> Body<'m> {
         self.abandon();
     }
 
-    fn elsewhere(&mut self, c: &mut Checker<'m>, name: &str, span: Span) {
-        let what = format!("the function `{name}` of another module");
-        let d = Diagnostic::new(Code::UnsupportedFeature, format!("{what} is not supported yet"), span)
-            .note("kernels that call it cannot be launched; all others can");
-        c.report(d);
-        self.give_up(c, span, what);
+    /// The signature behind a call through a register: that of the prototype, or of the functions in the list.
+    fn prototype(&mut self, c: &mut Checker<'m>, expr: syntax::Expr<'m>) -> Option<Signature<'m>> {
+        let found = expr.name().and_then(|name| c.scopes.lookup(name)).map(|b| b.entity);
+        match found {
+            Some(Entity::Prototype(index)) => self.prototypes.get(index as usize).cloned(),
+            Some(Entity::CallTargets(index)) => {
+                let targets = *self.call_targets.get(index as usize)?;
+                let mut signature = None;
+                for name in targets.list {
+                    let entity = name.name().and_then(|name| c.scopes.lookup(name)).map(|b| b.entity);
+                    let Some(Entity::Function(index)) = entity else {
+                        if entity != Some(Entity::Broken) && !matches!(name.kind(), ExprKind::Error) {
+                            self.bad_call(c, name.span(), format!("`{}` is no function", name.text()));
+                        }
+                        return None;
+                    };
+                    signature.get_or_insert_with(|| c.callables[index as usize].signature.clone());
+                }
+                signature
+            }
+            Some(Entity::Broken) => None,
+            _ => {
+                let text = format!(
+                    "`{}` must be a prototype or a list made with `.callprototype` or `.calltargets`",
+                    expr.text()
+                );
+                self.bad_call(c, expr.span(), text);
+                None
+            }
+        }
     }
 
     /// Puts what the call gives beside what the function wants.
     fn pairs(
         &mut self,
         c: &mut Checker<'m>,
-        formals: syntax::Variables<'m>,
-        actuals: Option<syntax::ExprList<'m>>,
+        formals: &[Option<Formal<'m>>],
+        actuals: Option<ExprList<'m>>,
         span: Span,
     ) -> Option<Vec<Pair<'m>>> {
         let given = actuals.map_or(0, |a| a.len());
@@ -136,7 +241,7 @@ impl<'m> Body<'m> {
             let at =
                 actuals.and_then(|a| Some(a.get(0)?.span().to(a.get(given - 1)?.span()))).unwrap_or(span);
             let d = Diagnostic::new(Code::BadCall, text, at);
-            let d = match formals.get(0).and_then(|f| f.name()) {
+            let d = match formals.first().and_then(|f| f.as_ref()?.name) {
                 Some(name) => d.also(name.span, "declared here"),
                 None => d,
             };
@@ -147,19 +252,24 @@ impl<'m> Body<'m> {
         for (formal, actual) in formals.iter().zip(actuals.into_iter().flat_map(|a| a.iter())) {
             let actual = c.operand(actual, &mut self.pool);
             // What is wrong with the declaration was said when the function was looked at.
-            let quiet = std::mem::replace(&mut c.inlining, true);
-            let spec = c.spec(formal.specifiers(), formal.span());
-            let measured = spec.and_then(|s| c.measure(s, formal));
-            c.inlining = quiet;
-            let (Some(spec), Some((var, dims))) = (spec, measured) else { return None };
+            let formal = (*formal)?;
+            let spec = formal.spec;
             let fits = match actual.kind {
                 Kind::Error => return None,
                 Kind::Sink => true,
-                Kind::Reg(reg) => dims.is_empty() && spec.vector == 1 && spec.ty.accepts(reg.ty),
-                Kind::Const(_) => dims.is_empty() && spec.vector == 1,
+                Kind::Reg(reg) => !formal.array && spec.vector == 1 && spec.ty.accepts(reg.ty),
+                Kind::Const(_) => !formal.array && spec.vector == 1,
+                Kind::Vector(first, count) => {
+                    let accepts =
+                        |o: &Operand<'m>| matches!(o.kind, Kind::Reg(reg) if spec.ty.accepts(reg.ty));
+                    !formal.array
+                        && count > 1
+                        && u32::from(spec.vector) == count
+                        && self.pool.slice(first, count).iter().all(accepts)
+                }
                 Kind::Variable { index, offset: 0 } => {
                     let given = c.variables[index as usize];
-                    spec.space == Space::Param && given.space == Space::Param && given.size == var.size
+                    spec.space == Space::Param && given.space == Space::Param && given.size == formal.size
                 }
                 _ => false,
             };
@@ -168,175 +278,153 @@ impl<'m> Body<'m> {
                     "`{}` does not fit the parameter, which is `{}` of {} bytes",
                     c.syntax.text(actual.span),
                     spec.ty,
-                    var.size
+                    formal.size
                 );
-                let d =
-                    Diagnostic::new(Code::BadCall, text, actual.span).also(formal.span(), "the parameter");
+                let d = Diagnostic::new(Code::BadCall, text, actual.span).also(formal.span, "the parameter");
                 c.report(d);
                 return None;
             }
-            out.push(Pair { spec, formal, size: var.size, actual });
+            out.push(Pair { formal, actual });
         }
         Some(out)
     }
 
-    fn inline(
+    fn emit_call(
         &mut self,
         c: &mut Checker<'m>,
-        function: syntax::Function<'m>,
+        target: Result<FuncId, Reg>,
         results: &[Pair<'m>],
         values: &[Pair<'m>],
-        guard: Option<(Reg, bool)>,
-        line: u32,
     ) -> Result<(), String> {
-        let Some(body) = function.body() else { return Ok(()) };
-        // Arguments are read before anything of the function is defined.
-        let given = self.arguments(c, values)?;
         let Some(emit) = &mut self.emit else { return Ok(()) };
-        emit.builder().set_line(line);
-        let after = emit.builder().new_block();
-        if let Some((reg, negated)) = guard {
-            let p = emit.read(reg);
-            let b = emit.builder();
-            let p = if negated { b.not(p) } else { p };
-            let taken = b.new_block();
-            b.branch(p, taken, after);
-            b.switch_to(taken);
+        if let Ok(id) = target
+            && c.callables[id.index()].name == ASSERT
+            && !c.bodies.contains(ASSERT)
+        {
+            emit.builder().terminate(Term::Trap(TrapKind::Assert));
+            return Ok(());
         }
-        let done = emit.builder().new_block();
-        let caller = emit.caller.replace(done);
-        let before = c.scopes.begin_function();
-        let quiet = std::mem::replace(&mut c.inlining, true);
-        let outcome = self.bind_all(c, values, given, results).and_then(|places| {
-            self.statements(c, body);
-            self.returns(results, &places, done, line)
-        });
-        c.scopes.end_function(before);
-        c.inlining = quiet;
-        if let Some(emit) = &mut self.emit {
-            emit.caller = caller;
-            let b = emit.builder();
-            b.terminate(Term::Jump(Target::new(after)));
-            b.switch_to(after);
-        }
-        outcome
-    }
-
-    /// The values of the arguments that are registers or constants.
-    fn arguments(
-        &mut self,
-        c: &mut Checker<'m>,
-        values: &[Pair<'m>],
-    ) -> Result<Vec<Option<ir::Value>>, String> {
-        let mut out = vec![];
-        for pair in values {
-            if let Kind::Variable { index, .. } = pair.actual.kind {
-                self.use_variable(c, index, pair.actual.span);
-            }
-            let frame = Frame { c, places: &self.places };
-            let value = match (&mut self.emit, pair.actual.kind) {
-                (Some(emit), Kind::Reg(_) | Kind::Const(_)) => {
-                    Some(emit.scalar(&frame, &pair.actual, Some(pair.spec.ty))?)
+        let mut args = vec![];
+        let mut types = vec![];
+        let mut returned = vec![];
+        for Pair { formal, actual } in results {
+            let ty = formal.spec.ty.container();
+            let by_value = formal.spec.space == Space::Reg;
+            returned.push(match actual.kind {
+                _ if by_value => {
+                    let first = types.len();
+                    types.extend((0..formal.spec.vector).map(|_| ty));
+                    let new = types[first..].iter().map(|ty| emit.builder().func().new_value(*ty));
+                    Returned::Values(new.collect())
                 }
-                _ => None,
-            };
-            out.push(value);
+                Kind::Variable { index, .. } => {
+                    args.push(emit.local_variable(c, index));
+                    Returned::There
+                }
+                _ => {
+                    let at = emit.temporary(formal.size, formal.align);
+                    args.push(at);
+                    Returned::Memory(at)
+                }
+            });
         }
-        Ok(out)
-    }
-
-    fn bind_all(
-        &mut self,
-        c: &mut Checker<'m>,
-        values: &[Pair<'m>],
-        given: Vec<Option<ir::Value>>,
-        results: &[Pair<'m>],
-    ) -> Result<Vec<Bound>, String> {
-        for (pair, value) in values.iter().zip(given) {
-            self.bind(c, pair, value)?;
-        }
-        results.iter().map(|pair| self.bind(c, pair, None)).collect()
-    }
-
-    /// Defines a parameter in the function's scope and gives it its value.
-    fn bind(
-        &mut self,
-        c: &mut Checker<'m>,
-        pair: &Pair<'m>,
-        value: Option<ir::Value>,
-    ) -> Result<Bound, String> {
-        let Some(name) = pair.formal.name() else { return Ok(Bound::Nothing) };
-        if pair.spec.space == Space::Reg {
-            c.registers(name, pair.spec, None);
-            let Some(Entity::Reg(reg, 1)) = c.scopes.lookup(name.text).map(|b| b.entity) else {
-                return Err("a vector as parameter".into());
+        for Pair { formal, actual } in values {
+            let given = match actual.kind {
+                Kind::Variable { index, .. } => {
+                    let var = c.variables[index as usize];
+                    let returned_too =
+                        |r: &Pair<'m>| matches!(r.actual.kind, Kind::Variable { index: i, .. } if i == index);
+                    if matches!(var.place, Place::At(_)) || results.iter().any(returned_too) {
+                        // A parameter of the kernel is not in local memory, and what the function returns is not what it reads.
+                        let copy = emit.temporary(var.size, var.align);
+                        emit.copy_variable(c, index, copy);
+                        args.push(copy);
+                    } else {
+                        args.push(emit.local_variable(c, index));
+                    }
+                    continue;
+                }
+                Kind::Vector(first, count) => self.pool.slice(first, count),
+                _ => std::slice::from_ref(actual),
             };
-            if let (Some(emit), Some(value)) = (&mut self.emit, value) {
-                emit.write(reg, value, false, None)?;
+            let ty = formal.spec.ty;
+            let zero = |emit: &mut crate::emit::Emit| emit.builder().iconst(ty.container(), 0);
+            let mut parts = vec![];
+            for part in given {
+                parts.push(match part.kind {
+                    Kind::Sink => zero(emit),
+                    _ => emit.scalar(c, part, Some(ty))?,
+                });
             }
-            return Ok(Bound::Register(reg));
-        }
-        if let Kind::Variable { index, .. } = pair.actual.kind {
-            c.define(name, Entity::Variable(index));
-            return Ok(Bound::Nothing);
-        }
-        let index = c.variables.len() as u32;
-        c.variables.push(Variable {
-            name: name.text,
-            space: Space::Param,
-            ty: pair.spec.ty,
-            element: pair.size,
-            size: pair.size,
-            align: pair.size.next_power_of_two().clamp(1, 16),
-            place: Place::PerKernel,
-            read_only: false,
-            unsupported: None,
-        });
-        c.define(name, Entity::Variable(index));
-        self.use_variable(c, index, name.span);
-        let at = self.places.get(&index).copied().unwrap_or(0);
-        if let (Some(emit), Some(value)) = (&mut self.emit, value) {
-            let b = emit.builder();
-            let at = b.iconst(Type::I32, at);
-            b.effect(Op::Store(Mem::weak(ir::Space::Local)), &[at, value], None);
-        }
-        Ok(Bound::Memory(at, pair.spec.ty))
-    }
-
-    /// Where the function returns to: its results go to the caller's registers.
-    fn returns(
-        &mut self,
-        results: &[Pair<'m>],
-        places: &[Bound],
-        done: ir::Block,
-        line: u32,
-    ) -> Result<(), String> {
-        let Some(emit) = &mut self.emit else { return Ok(()) };
-        emit.builder().set_line(line);
-        emit.builder().jump(done);
-        emit.builder().switch_to(done);
-        for (pair, place) in results.iter().zip(places) {
-            let Kind::Reg(to) = pair.actual.kind else { continue };
-            let value = match *place {
-                Bound::Nothing => continue,
-                Bound::Register(reg) => emit.read(reg),
-                Bound::Memory(at, ty) => {
+            parts.resize_with(usize::from(formal.spec.vector), || zero(emit));
+            if formal.spec.space == Space::Reg {
+                args.extend(parts);
+                continue;
+            }
+            let at = emit.temporary(formal.size, formal.align);
+            args.push(at);
+            if !matches!(actual.kind, Kind::Sink) {
+                let step = u64::from(ty.bits().div_ceil(8));
+                for (i, part) in parts.into_iter().enumerate() {
                     let b = emit.builder();
-                    let at = b.iconst(Type::I32, at);
-                    b.inst(Op::Load(Mem::weak(ir::Space::Local)), &[at], ty.container())
+                    let to = b.int_imm(ir::IntBin::Add, at, i as u64 * step);
+                    b.effect(Op::Store(LOCAL), &[to, part], None);
                 }
+            }
+        }
+        let callee = match target {
+            Ok(id) => Callee::Direct(id),
+            Err(reg) => {
+                let value = emit.read(reg);
+                let b = emit.builder();
+                let at = match b.ty(value) {
+                    Type::I64 => value,
+                    // Of 32-bit addresses the upper half is not kept.
+                    _ => {
+                        let wide = b.zext(value, ir::Elem::I64);
+                        b.int_imm(ir::IntBin::Add, wide, ir::Module::CODE)
+                    }
+                };
+                Callee::Indirect(at)
+            }
+        };
+        let stack = emit.stack_top();
+        let b = emit.builder();
+        let next = b.new_block();
+        let of = |r: &Returned| match r {
+            Returned::Values(values) => values.clone(),
+            _ => vec![],
+        };
+        let call = Call {
+            callee,
+            stack,
+            args,
+            results: returned.iter().flat_map(of).collect(),
+            next: Target::new(next),
+        };
+        b.terminate(Term::Call(Box::new(call)));
+        b.switch_to(next);
+        for (Pair { formal, actual }, place) in results.iter().zip(returned) {
+            let targets = match actual.kind {
+                Kind::Vector(first, count) => self.pool.slice(first, count),
+                _ => std::slice::from_ref(actual),
             };
-            emit.write(to, value, false, None)?;
+            let ty = formal.spec.ty;
+            for (i, target) in targets.iter().enumerate() {
+                let Kind::Reg(to) = target.kind else { continue };
+                let value = match &place {
+                    Returned::There => continue,
+                    Returned::Values(values) => values[i],
+                    Returned::Memory(at) => {
+                        let b = emit.builder();
+                        let step = u64::from(ty.bits().div_ceil(8));
+                        let at = b.int_imm(ir::IntBin::Add, *at, i as u64 * step);
+                        b.inst(Op::Load(LOCAL), &[at], ty.container())
+                    }
+                };
+                emit.write(to, value, false, None)?;
+            }
         }
         Ok(())
     }
-}
-
-/// Where a parameter is.
-enum Bound {
-    /// The caller has it, or it has no name.
-    Nothing,
-    Register(Reg),
-    /// At this place of local memory.
-    Memory(u64, Ty),
 }

@@ -1,17 +1,20 @@
 //! The walk over a module: its head, its variables, its functions.
 
+use crate::body::Role;
 use crate::cache::Cache;
+use crate::call::{Signature, is_builtin};
 use crate::diagnostic::{Code, Diagnostic, Severity, Sink};
 use crate::layout::{Place, Variable, align_up, ir_space};
 use crate::module::{Limits, Param};
 use crate::scope::{Entity, Reg, Scopes};
 use crate::{Kernel, Module, Options, Unusable};
 use hostwarp_ir as ir;
-use hostwarp_isa::{Env, Ty};
+use hostwarp_isa::{Env, Features, Ty};
 use hostwarp_syntax::{
     self as syntax, Declaration, Directive, DirectiveKind, Expr, LineIndex, Name, Space, Span, Statement,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 
 /// The newest PTX version of each major one, from 1 on.
 const VERSIONS: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 4];
@@ -54,12 +57,29 @@ const TARGETS: &[(u32, u32)] = &[
 ];
 
 /// A function or kernel of the module.
-#[derive(Clone, Copy)]
 pub(crate) struct Callable<'m> {
-    /// Its head, and its body if it is defined.
-    pub function: syntax::Function<'m>,
+    pub name: &'m str,
+    pub signature: Signature<'m>,
+    pub is_entry: bool,
+    /// Where it was declared or defined first.
+    declared: Span,
     /// Whether its definition was seen already.
     defined: bool,
+    /// Where it is called, or its address taken, first.
+    pub called: Option<Span>,
+    /// Why it has no IR, though it is defined.
+    unusable: Option<Unusable>,
+    uses: Uses,
+}
+
+/// What a body uses that kernels have to account for.
+#[derive(Clone, Default)]
+pub(crate) struct Uses {
+    /// Static variables in shared memory.
+    pub shared: BTreeSet<u32>,
+    pub calls: BTreeSet<ir::FuncId>,
+    /// It calls through a register.
+    pub calls_any: bool,
 }
 
 pub(crate) struct Checker<'m> {
@@ -82,12 +102,14 @@ pub(crate) struct Checker<'m> {
     pub missing: Option<String>,
     /// Where syntax errors begin, ascending: what contains one is not looked at twice.
     pub syntax_errors: Vec<u32>,
-    /// A function is walked again to be inlined: what is wrong with it has been said.
-    pub inlining: bool,
+    /// The functions, and what kernels and functions share.
+    pub program: ir::Module,
+    /// The names of the functions that are defined in the module.
+    pub bodies: FxHashSet<&'m str>,
+    /// What the kernels use, in the order of the kernels, and where they begin.
+    kernel_uses: Vec<(Uses, Span)>,
     /// What is not supported yet is said once for each function.
     pub said: FxHashSet<String>,
-    /// Variables declared in bodies that exist once, whichever way a body is reached: by the place of their name.
-    pub declared: FxHashMap<u32, u32>,
     /// Declarations of registers that nobody declared and nothing tells the type of: what does not fit them follows from something else.
     pub guessed: FxHashSet<u32>,
 }
@@ -110,16 +132,17 @@ impl<'m> Checker<'m> {
             branching: false,
             missing: None,
             syntax_errors: vec![],
-            inlining: false,
+            program: ir::Module::default(),
+            bodies: FxHashSet::default(),
+            kernel_uses: vec![],
             said: FxHashSet::default(),
-            declared: FxHashMap::default(),
             guessed: FxHashSet::default(),
         }
     }
 
     pub fn report(&mut self, d: Diagnostic) {
         let unsupported = d.severity == Severity::Unsupported;
-        if unsupported && !self.said.insert(d.message.clone()) || self.inlining && !unsupported {
+        if unsupported && !self.said.insert(d.message.clone()) {
             return;
         }
         self.sink.push(d);
@@ -161,6 +184,8 @@ impl<'m> Checker<'m> {
 
     pub fn module(&mut self) {
         self.head();
+        let defined = self.syntax.functions().filter(|f| f.body().is_some());
+        self.bodies = defined.filter_map(|f| Some(f.name()?.text)).collect();
         let items = self.syntax.items();
         for item in items {
             self.item = item.span();
@@ -172,6 +197,7 @@ impl<'m> Checker<'m> {
                 _ => {}
             }
         }
+        self.link();
     }
 
     fn head(&mut self) {
@@ -270,6 +296,11 @@ impl<'m> Checker<'m> {
                     }
                     self.out.sm = *sm;
                     self.env.sm = *sm as u16;
+                    self.env.features = match suffix {
+                        "a" => Features::Arch,
+                        "f" => Features::Family,
+                        _ => Features::Base,
+                    };
                 }
             }
         }
@@ -370,78 +401,169 @@ impl<'m> Checker<'m> {
 
     fn function(&mut self, f: syntax::Function<'m>) {
         let errors = self.sink.errors;
-        if let Some(name) = f.name() {
-            self.define_function(f, name);
-        }
+        let signature = self.signature(f);
+        let index = f.name().map(|name| self.define_function(f, name, &signature));
         self.said.clear();
         let before = self.scopes.begin_function();
-        let params = self.params(f);
+        let params = self.params(f, &signature);
         let Some(body) = f.body() else {
             return self.scopes.end_function(before);
         };
         let name = f.name().map_or("", |n| n.text);
         let limits = self.limits(f);
-        let mut result = crate::body::check(self, body, name, f.is_entry(), None);
+        let role = if f.is_entry() { Role::Kernel } else { Role::Function(&signature) };
+        let result = crate::body::check(self, body, name, role);
         self.scopes.end_function(before);
-        if !f.is_entry() {
-            return;
-        }
-        result.info.param_bytes = params.last().map_or(0, |p| p.offset + p.size);
         let function = match result.function {
             _ if self.sink.errors > errors => Err(Unusable::Invalid),
-            Err(Unusable::NotBuilt) if !self.options.check_only => Err(Unusable::Invalid),
-            Ok(mut function) => {
-                function.info = result.info.clone();
-                Ok(function)
-            }
             other => other,
         };
+        if !f.is_entry() {
+            let Some(index) = index else { return };
+            let callable = &mut self.callables[index as usize];
+            callable.uses = result.uses;
+            match function {
+                Ok(function) => self.program.functions[index as usize] = Some(function),
+                Err(why) => callable.unusable = Some(why),
+            }
+            return;
+        }
         let (start, end) = (f.span().start, f.span().end.saturating_sub(1));
+        self.kernel_uses.push((result.uses, self.item_head()));
         self.out.kernels.push(Kernel {
             name: name.to_string(),
+            info: ir::KernelInfo {
+                param_bytes: params.last().map_or(0, |p| p.offset + p.size),
+                ..ir::KernelInfo::default()
+            },
             params,
             function,
             limits,
-            info: result.info,
             lines: (self.lines.line(start), self.lines.line(end)),
         });
     }
 
-    fn define_function(&mut self, f: syntax::Function<'m>, name: Name<'m>) {
+    /// Declares or defines a function; answers its number.
+    fn define_function(&mut self, f: syntax::Function<'m>, name: Name<'m>, signature: &Signature<'m>) -> u32 {
         let defined = f.body().is_some();
         if let Some(Entity::Function(index)) = self.scopes.lookup(name.text).map(|b| b.entity) {
             let old = &mut self.callables[index as usize];
             // A declaration may stand before the definition, and any number of times.
             if !(old.defined && defined) {
+                if !old.signature.same(signature) || old.is_entry != f.is_entry() {
+                    let text = format!("`{}` is declared in two ways", name.text);
+                    let d = Diagnostic::new(Code::Duplicate, text, name.span)
+                        .label("parameters or results are others here")
+                        .also(old.declared, "first declared here");
+                    self.report(d);
+                    return index;
+                }
                 old.defined |= defined;
-                return;
+                return index;
             }
         }
         let index = self.callables.len() as u32;
-        let definition = if defined { None } else { self.definition(name.text) };
-        self.callables.push(Callable { function: definition.unwrap_or(f), defined });
+        self.callables.push(Callable {
+            name: name.text,
+            signature: signature.clone(),
+            is_entry: f.is_entry(),
+            declared: name.span,
+            defined,
+            called: None,
+            unusable: None,
+            uses: Uses::default(),
+        });
+        self.program.functions.push(None);
         self.define(name, Entity::Function(index));
+        index
     }
 
-    /// The definition of a function that was only declared so far.
-    fn definition(&self, name: &str) -> Option<syntax::Function<'m>> {
-        self.syntax.functions().find(|f| f.body().is_some() && f.name().is_some_and(|n| n.text == name))
+    /// Puts kernels and the functions they call together.
+    fn link(&mut self) {
+        for callable in &self.callables {
+            if let (false, Some(at)) = (callable.defined || is_builtin(callable.name), callable.called) {
+                let what = format!("the function `{}` of another module", callable.name);
+                let d = Diagnostic::new(Code::UnsupportedFeature, format!("{what} is not supported yet"), at)
+                    .note("kernels that call it cannot be launched; all others can");
+                self.sink.push(d);
+            }
+        }
+        for n in 0..self.out.kernels.len() {
+            let (uses, head) = self.kernel_uses[n].clone();
+            let (reached, shared) = self.reached(uses);
+            let name = &self.out.kernels[n].name;
+            let bytes = ir::calls::shared_layout(&self.program.shared, shared).bytes;
+            const MOST_SHARED: u64 = 0xc000;
+            if bytes > MOST_SHARED {
+                let text = format!(
+                    "the static shared memory of `{name}` takes {bytes} bytes; there are {MOST_SHARED}"
+                );
+                let d = Diagnostic::new(Code::TooLarge, text, head)
+                    .help("declare it `.extern .shared` without a bound and give its size at launch");
+                self.sink.push(d);
+                self.out.kernels[n].function = Err(Unusable::Invalid);
+            }
+            let kernel = &mut self.out.kernels[n];
+            kernel.info.shared_bytes = bytes.min(u64::from(u32::MAX)) as u32;
+            if matches!(kernel.function, Ok(_) | Err(Unusable::NotBuilt)) {
+                // What a function it may call cannot do, it cannot either.
+                let why_not = |id: &ir::FuncId| why_not(&self.callables[id.index()], &self.lines);
+                if let Some(why) = reached.iter().find_map(why_not) {
+                    kernel.function = Err(why);
+                } else if let Ok(function) = &kernel.function {
+                    let options = ir::calls::Options::default();
+                    kernel.function = match ir::calls::link(&self.program, function, options) {
+                        Ok(mut linked) => {
+                            linked.info.param_bytes = kernel.info.param_bytes;
+                            kernel.info = linked.info.clone();
+                            Ok(linked)
+                        }
+                        Err(_) => Err(Unusable::Invalid),
+                    };
+                }
+            }
+        }
+    }
+
+    /// The functions that can be reached from something that uses these, and all variables in shared memory they use.
+    fn reached(&self, uses: Uses) -> (BTreeSet<ir::FuncId>, BTreeSet<u32>) {
+        let mut shared = uses.shared;
+        let mut found = BTreeSet::new();
+        let mut work: Vec<ir::FuncId> = uses.calls.into_iter().collect();
+        if uses.calls_any {
+            work.extend(&self.program.taken);
+        }
+        while let Some(id) = work.pop() {
+            if found.insert(id) {
+                let uses = &self.callables[id.index()].uses;
+                shared.extend(&uses.shared);
+                work.extend(&uses.calls);
+                if uses.calls_any {
+                    work.extend(&self.program.taken);
+                }
+            }
+        }
+        (found, shared)
     }
 
     /// Declares the parameters; those of a kernel are laid out and returned.
-    fn params(&mut self, f: syntax::Function<'m>) -> Vec<Param> {
+    fn params(&mut self, f: syntax::Function<'m>, signature: &Signature<'m>) -> Vec<Param> {
         let mut out = vec![];
         let mut offset = 0;
         let returns = f.returns().len();
-        for (i, variable) in f.returns().iter().chain(f.params().iter()).enumerate() {
+        let formals = signature.returns.iter().chain(&signature.params);
+        for (i, (variable, formal)) in f.returns().iter().chain(f.params().iter()).zip(formals).enumerate() {
             let Some(name) = variable.name() else { continue };
-            let Some(spec) = self.spec(variable.specifiers(), variable.span()) else {
+            let Some(formal) = formal else {
                 self.broken(name);
                 continue;
             };
+            let spec = formal.spec;
             match spec.space {
                 Space::Reg if !f.is_entry() => {
-                    self.registers(name, spec, None);
+                    if name.text != "_" {
+                        self.registers(name, spec, None);
+                    }
                     continue;
                 }
                 Space::Param if spec.vector == 1 || !f.is_entry() => {}
@@ -452,33 +574,37 @@ impl<'m> Checker<'m> {
                     continue;
                 }
             }
-            let Some((mut var, dims)) = self.measure(spec, variable) else {
-                self.broken(name);
-                continue;
-            };
-            if var.size == 0 && f.is_entry() {
+            if formal.size == 0 && f.is_entry() {
                 let text = format!("the size of the parameter `{}` is not known", name.text);
                 self.report(Diagnostic::new(Code::BadDimension, text, variable.span()));
             }
-            offset = align_up(offset, var.align);
-            var.place = Place::At(offset);
-            var.read_only = i >= returns;
+            offset = align_up(offset, formal.align);
             let pointer = variable.specifiers().pointer().map(|p| {
                 let align = p.align.and_then(|a| a.int()).unwrap_or(4) as u32;
                 (p.space.map(ir_space), align)
             });
             out.push(Param {
                 name: name.text.to_string(),
-                ty: var.ty,
-                align: var.align as u32,
-                size: var.size.min(u32::MAX as u64) as u32,
+                ty: spec.ty,
+                align: formal.align as u32,
+                size: formal.size.min(u32::MAX as u64) as u32,
                 offset: offset.min(u32::MAX as u64) as u32,
-                array: !dims.is_empty(),
+                array: formal.array,
                 pointer,
             });
-            offset = offset.saturating_add(var.size);
             let index = self.variables.len() as u32;
-            self.variables.push(var);
+            self.variables.push(Variable {
+                name: name.text,
+                space: Space::Param,
+                ty: spec.ty,
+                element: u64::from(spec.ty.bits().div_ceil(8)) * u64::from(spec.vector),
+                size: formal.size,
+                align: formal.align,
+                place: if f.is_entry() { Place::At(offset) } else { Place::Local },
+                read_only: i >= returns,
+                unsupported: spec.opaque.then_some("textures, samplers and surfaces"),
+            });
+            offset = offset.saturating_add(formal.size);
             if name.text != "_" {
                 self.define(name, Entity::Variable(index));
             }
@@ -529,6 +655,9 @@ impl<'m> Checker<'m> {
 
     /// What an undefined name might have meant, as a help.
     pub fn suggest(&self, d: Diagnostic, name: &str) -> Diagnostic {
+        if self.sink.is_full() {
+            return d;
+        }
         if let Some((count, span)) = self.scopes.range_of(name) {
             let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
             let text = format!("`{prefix}0` to `{prefix}{}` are declared here", count.saturating_sub(1));
@@ -551,7 +680,17 @@ impl<'m> Checker<'m> {
 /// What a function's body came to.
 pub(crate) struct BodyResult {
     pub function: Result<ir::Function, Unusable>,
-    pub info: ir::KernelInfo,
+    pub uses: Uses,
+}
+
+/// Why a function that is called cannot be run.
+fn why_not(callable: &Callable<'_>, lines: &LineIndex) -> Option<Unusable> {
+    if callable.defined {
+        return callable.unusable.clone().filter(|why| *why != Unusable::NotBuilt);
+    }
+    let line = lines.line(callable.called.unwrap_or(callable.declared).start);
+    let what = format!("the function `{}` of another module", callable.name);
+    (!is_builtin(callable.name)).then_some(Unusable::Unsupported { line, what })
 }
 
 /// Whether there is an error among these.

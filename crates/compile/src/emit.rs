@@ -1,11 +1,13 @@
 //! Instructions to core ops: operands become values, the room's meaning does the rest, results go back to registers.
 
-use crate::body::{Frame, space_of};
+use crate::body::space_of;
+use crate::call::Signature;
+use crate::check::Checker;
 use crate::init::float_or_int_bits;
 use crate::layout::{Place, ir_space};
 use crate::operand::{Address, Base, Kind, Operand, Pool};
-use crate::scope::Reg;
-use hostwarp_ir::{self as ir, Builder, Elem, Mem, Op, Special, Type, Value, Var};
+use crate::scope::{Entity, Reg};
+use hostwarp_ir::{self as ir, Builder, Elem, Mem, Op, Special, Symbol, Type, Value, Var};
 use hostwarp_isa::{Arg, Cx, Match, Profile, Ty, form::Class};
 use hostwarp_syntax::{Const, Space};
 use rustc_hash::FxHashMap;
@@ -19,19 +21,28 @@ pub(crate) struct Emit {
     address_size: u32,
     registers: FxHashMap<Reg, Var>,
     labels: FxHashMap<u32, ir::Block>,
-    /// Constants that are offsets in dynamic shared memory until it is known where that begins.
-    dynamic: Vec<Value>,
+    /// The slots of variables in local memory, by variable.
+    slots: FxHashMap<u32, u32>,
+    /// Where the caller has the parameters that are in `.param`, by variable.
+    formals: FxHashMap<u32, Value>,
+    /// The first free byte of local memory, which `alloca` moves.
+    stack: Var,
+    /// What the function returns in registers.
+    results: Vec<Reg>,
     /// Where `ret` goes; it ends the thread if this is nothing.
     pub caller: Option<ir::Block>,
     /// The instruction at hand accesses the parameter of a call, which is in local memory.
     param_in_local: bool,
-    /// The carry flag. Inlined functions have the same: the manual leaves open what it is behind a call.
+    /// The carry flag. Each function has its own: the manual leaves open what it is behind a call.
     flag: Var,
 }
 
 impl Emit {
     pub fn new(name: &str, profile: Profile, address_size: u32) -> Emit {
         let mut b = Builder::new(name);
+        let stack = b.new_var(Type::I32);
+        let top = b.inst(Op::Address(Symbol::StackTop), &[], Type::I32);
+        b.set(stack, top);
         Emit {
             flag: b.new_var(Type::I1),
             b,
@@ -39,7 +50,10 @@ impl Emit {
             address_size,
             registers: FxHashMap::default(),
             labels: FxHashMap::default(),
-            dynamic: vec![],
+            slots: FxHashMap::default(),
+            formals: FxHashMap::default(),
+            stack,
+            results: vec![],
             caller: None,
             param_in_local: false,
         }
@@ -75,21 +89,146 @@ impl Emit {
         self.b.switch_to(next);
     }
 
-    /// The function; dynamic shared memory begins at `dynamic`.
-    pub fn finish(mut self, dynamic: u64) -> ir::Function {
+    /// The function.
+    pub fn finish(mut self) -> ir::Function {
         self.b.terminate(ir::Term::Exit);
-        if !self.dynamic.is_empty() {
-            self.dynamic.sort_unstable();
-            let insts = self.b.func().blocks.iter_mut().flat_map(|b| &mut b.insts);
-            for inst in insts {
-                if let (Op::Const(bits), Some(result)) = (&mut inst.op, inst.result)
-                    && self.dynamic.binary_search(&result).is_ok()
-                {
-                    *bits = bits.wrapping_add(dynamic) & 0xffff_ffff;
+        self.b.finish()
+    }
+
+    /// Makes a function of it: takes what callers hand in.
+    pub fn take_params(&mut self, c: &Checker<'_>, signature: &Signature<'_>) {
+        self.caller = Some(self.b.new_block());
+        let formals = signature.returns.iter().map(|f| (true, f));
+        for (returned, formal) in formals.chain(signature.params.iter().map(|f| (false, f))) {
+            let Some(formal) = formal else { continue };
+            let entity = formal.name.and_then(|name| c.scopes.lookup(name.text)).map(|b| b.entity);
+            match (formal.spec.space, entity) {
+                (Space::Reg, entity) => {
+                    let ty = formal.spec.ty.container();
+                    for element in 0..formal.spec.vector {
+                        let reg = match entity {
+                            Some(Entity::Reg(reg, _)) => Some(Reg { element, ..reg }),
+                            _ => None,
+                        };
+                        if returned {
+                            self.b.func().results.push(ty);
+                            // A result without a name is never assigned, and 0.
+                            let nameless =
+                                Reg { declaration: u32::MAX, index: 0, element, ty: formal.spec.ty };
+                            self.results.push(reg.unwrap_or(nameless));
+                        } else {
+                            let value = self.param(ty);
+                            if let Some(reg) = reg {
+                                let var = self.register(reg);
+                                self.b.set(var, value);
+                            }
+                        }
+                    }
+                }
+                (_, entity) => {
+                    let value = self.param(Type::I32);
+                    if let Some(Entity::Variable(index)) = entity {
+                        self.formals.insert(index, value);
+                    }
                 }
             }
         }
-        self.b.finish()
+    }
+
+    fn param(&mut self, ty: Type) -> Value {
+        let value = self.b.func().new_value(ty);
+        self.b.func().params.push(value);
+        value
+    }
+
+    /// The end of a function.
+    pub fn return_results(&mut self) {
+        let Some(done) = self.caller else { return };
+        self.b.jump(done);
+        self.b.switch_to(done);
+        let results = std::mem::take(&mut self.results);
+        let values = results.into_iter().map(|reg| self.read(reg)).collect();
+        self.b.terminate(ir::Term::Return(values));
+    }
+
+    /// The first free byte of local memory.
+    pub fn stack_top(&mut self) -> Value {
+        self.b.get(self.stack)
+    }
+
+    /// A place in the frame for something that has no name.
+    pub fn temporary(&mut self, size: u64, align: u64) -> Value {
+        let slot = self.new_slot(size, align);
+        self.b.inst(Op::Address(Symbol::Slot(slot)), &[], Type::I32)
+    }
+
+    fn new_slot(&mut self, size: u64, align: u64) -> u32 {
+        let slots = &mut self.b.func().slots;
+        slots.push(ir::Slot { size, align });
+        slots.len() as u32 - 1
+    }
+
+    /// Where a variable in local memory, or a function's parameter, is.
+    pub fn local_variable(&mut self, c: &Checker<'_>, index: u32) -> Value {
+        if let Some(at) = self.formals.get(&index) {
+            return *at;
+        }
+        let slot = match self.slots.get(&index) {
+            Some(slot) => *slot,
+            None => {
+                let var = c.variables[index as usize];
+                let slot = self.new_slot(var.size, var.align);
+                self.slots.insert(index, slot);
+                slot
+            }
+        };
+        self.b.inst(Op::Address(Symbol::Slot(slot)), &[], Type::I32)
+    }
+
+    /// Gives a function's parameter a place of its own from the beginning on: somebody wants its address, and what is written there is not for
+    /// the caller.
+    fn own_copy(&mut self, c: &Checker<'_>, index: u32) {
+        let Some(from) = self.formals.remove(&index) else { return };
+        let var = c.variables[index as usize];
+        let at = self.b.current();
+        self.b.switch_to(ir::Block::ENTRY);
+        let to = self.local_variable(c, index);
+        self.copy(ir::Space::Local, from, to, var.size, var.align);
+        self.b.switch_to(at);
+    }
+
+    /// Copies a variable in `.param` to local memory.
+    pub fn copy_variable(&mut self, c: &Checker<'_>, index: u32, to: Value) {
+        let var = c.variables[index as usize];
+        match var.place {
+            Place::At(at) => {
+                let from = self.b.iconst(Type::I32, at);
+                self.copy(ir::Space::Param, from, to, var.size, var.align);
+            }
+            _ => {
+                let from = self.local_variable(c, index);
+                self.copy(ir::Space::Local, from, to, var.size, var.align);
+            }
+        }
+    }
+
+    fn copy(&mut self, space: ir::Space, from: Value, to: Value, size: u64, align: u64) {
+        let step = align.clamp(1, 8);
+        let mut at = 0;
+        while at < size {
+            let bytes = [8, 4, 2, 1].into_iter().find(|n| *n <= step && at + n <= size).unwrap_or(1);
+            let ty = match bytes {
+                8 => Type::I64,
+                4 => Type::I32,
+                2 => Type::I16,
+                _ => Type::I8,
+            };
+            let (from, to) =
+                (self.b.int_imm(ir::IntBin::Add, from, at), self.b.int_imm(ir::IntBin::Add, to, at));
+            let value = self.b.inst(Op::Load(Mem::weak(space)), &[from], ty);
+            self.b.effect(Op::Store(Mem::weak(ir::Space::Local)), &[to, value], None);
+            at += bytes;
+        }
     }
 
     /// Loads the registers a snippet reads first, and has `ret` go to where its outputs are stored.
@@ -140,7 +279,7 @@ impl Emit {
     /// One instruction. The error says what is not supported yet.
     pub fn instruction(
         &mut self,
-        frame: &Frame<'_, '_>,
+        c: &Checker<'_>,
         m: &Match,
         operands: &[Operand<'_>],
         pool: &Pool<'_>,
@@ -172,9 +311,9 @@ impl Emit {
                 Some(Operand { kind: Kind::Address(address), .. }) => {
                     let space = space_of(m, addresses);
                     addresses += 1;
-                    Arg::Address(self.address(frame, *address, space)?)
+                    Arg::Address(self.address(c, *address, space)?)
                 }
-                Some(operand) => self.source(frame, m, operand, pool, slot)?,
+                Some(operand) => self.source(c, m, operand, pool, slot)?,
             };
             args.push(arg);
         }
@@ -191,7 +330,7 @@ impl Emit {
             flag: self.flag,
             results: vec![],
         };
-        (m.room.meaning)(&mut cx)?;
+        m.give_meaning(&mut cx)?;
         let results = cx.results;
         if self.param_in_local {
             let block = self.b.current().index();
@@ -243,7 +382,7 @@ impl Emit {
 
     fn source(
         &mut self,
-        frame: &Frame<'_, '_>,
+        c: &Checker<'_>,
         m: &Match,
         operand: &Operand<'_>,
         pool: &Pool<'_>,
@@ -258,24 +397,24 @@ impl Emit {
                 let share = want.map_or(32, |t| t.bits() / count.max(1));
                 let share = [Ty::B8, Ty::B16, Ty::B32, Ty::B64].into_iter().find(|t| t.bits() == share);
                 let parts = pool.slice(first, count).iter().map(|part| match part.kind {
-                    Kind::Const(_) => self.scalar(frame, part, share),
-                    _ => self.scalar(frame, part, None),
+                    Kind::Const(_) => self.scalar(c, part, share),
+                    _ => self.scalar(c, part, None),
                 });
                 Ok(Arg::Vector(parts.collect::<Result<_, _>>()?))
             }
             Kind::Vector(first, count) => {
                 let parts = pool.slice(first, count);
-                let values = parts.iter().map(|part| self.scalar(frame, part, want));
+                let values = parts.iter().map(|part| self.scalar(c, part, want));
                 Ok(Arg::Vector(values.collect::<Result<_, _>>()?))
             }
-            _ => Ok(Arg::Value(self.scalar(frame, operand, want)?)),
+            _ => Ok(Arg::Value(self.scalar(c, operand, want)?)),
         }
     }
 
     /// The bits of a scalar operand, in the width of `want` if that is given.
     pub fn scalar(
         &mut self,
-        frame: &Frame<'_, '_>,
+        c: &Checker<'_>,
         operand: &Operand<'_>,
         want: Option<Ty>,
     ) -> Result<Value, String> {
@@ -283,11 +422,15 @@ impl Emit {
             Kind::Reg(reg) => self.read(reg),
             Kind::Special(special) => special.read(&mut self.b),
             Kind::Const(value) => return self.constant(value, want.unwrap_or(Ty::B32)),
-            Kind::Variable { index, offset } => self.address(
-                frame,
-                Address { base: Base::Variable(index), offset },
-                Some(own_space(frame, index)),
-            )?,
+            Kind::Variable { index, offset } => {
+                self.own_copy(c, index);
+                let address = Address { base: Base::Variable(index), offset };
+                self.address(c, address, Some(own_space(c, index)))?
+            }
+            Kind::Function(index) => {
+                let n = c.program.taken.iter().position(|f| f.0 == index);
+                self.b.iconst(Type::I64, n.map_or(0, ir::Module::address))
+            }
             _ => return Err("such an operand".into()),
         };
         let value = match want {
@@ -318,7 +461,7 @@ impl Emit {
     /// The value of an address in `space` (generic if that is nothing).
     fn address(
         &mut self,
-        frame: &Frame<'_, '_>,
+        c: &Checker<'_>,
         address: Address,
         space: Option<ir::Space>,
     ) -> Result<Value, String> {
@@ -338,26 +481,29 @@ impl Emit {
             Base::Absolute => Ok(self.b.iconst(Type::I64, offset as u64)),
             Base::List => Err("an address with several parts".into()),
             Base::Variable(index) => {
-                let var = frame.c.variables[index as usize];
-                let at = match var.place {
-                    Place::At(at) => at,
-                    Place::PerKernel => frame.places.get(&index).copied().unwrap_or(0),
-                    Place::Dynamic => 0,
+                let var = c.variables[index as usize];
+                let symbol = |b: &mut Builder, symbol| b.inst(Op::Address(symbol), &[], Type::I32);
+                let value = match var.place {
+                    Place::At(at) if matches!(var.space, Space::Global | Space::Tex) => {
+                        let globals = self.b.special(Special::GlobalsBase);
+                        let at = self.b.iconst(Type::I64, at.wrapping_add(offset as u64));
+                        let address = self.b.add(globals, at);
+                        let narrow = self.address_size == 32;
+                        return Ok(if narrow { self.b.zext(address, Elem::I32) } else { address });
+                    }
+                    Place::At(at) => self.b.iconst(Type::I32, at),
+                    Place::Shared(n) => symbol(&mut self.b, Symbol::Shared(n)),
+                    Place::Dynamic => {
+                        let align = var.align.min(1 << 30) as u32;
+                        symbol(&mut self.b, Symbol::DynamicShared { align })
+                    }
+                    Place::Local => {
+                        self.param_in_local |= var.space == Space::Param;
+                        self.local_variable(c, index)
+                    }
                     Place::Elsewhere => return Err("a variable of another module".into()),
                 };
-                let at = at.wrapping_add(offset as u64);
-                if matches!(var.space, Space::Global | Space::Tex) {
-                    let globals = self.b.special(Special::GlobalsBase);
-                    let at = self.b.iconst(Type::I64, at);
-                    let address = self.b.add(globals, at);
-                    let narrow = self.address_size == 32;
-                    return Ok(if narrow { self.b.zext(address, Elem::I32) } else { address });
-                }
-                self.param_in_local |= var.space == Space::Param && var.place == Place::PerKernel;
-                let value = self.b.iconst(Type::I32, at);
-                if var.place == Place::Dynamic {
-                    self.dynamic.push(value);
-                }
+                let value = self.b.int_imm(ir::IntBin::Add, value, offset as u64);
                 if space.is_some() {
                     return Ok(value);
                 }
@@ -401,8 +547,8 @@ impl Emit {
     }
 }
 
-fn own_space(frame: &Frame<'_, '_>, index: u32) -> ir::Space {
-    ir_space(frame.c.variables[index as usize].space)
+fn own_space(c: &Checker<'_>, index: u32) -> ir::Space {
+    ir_space(c.variables[index as usize].space)
 }
 
 /// What stands in an operand place; of a pair, its half.

@@ -5,6 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::layout::{Dims, Place, Spec, Variable, ir_space};
 use crate::module::{Data, Relocation};
 use crate::scope::Entity;
+use hostwarp_ir as ir;
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_syntax::{BinaryOp, Const, Expr, ExprKind, Space};
 
@@ -86,11 +87,20 @@ impl<'m> Checker<'m> {
         let fail = |c: &mut Self, text: String| {
             c.report(Diagnostic::new(Code::BadInitialiser, text, expr.span()));
         };
+        let integer = !matches!(var.ty.kind(), Kind::Float | Kind::Packed | Kind::Pred);
+        if !integer || (bytes < 4 && a.mask.is_none()) {
+            return fail(self, format!("an address does not fit the type `{}`", var.ty));
+        }
+        // A run of ones, wherever it begins.
+        if a.mask.is_some_and(|m| {
+            m == 0 || (m >> m.trailing_zeros()) & ((m >> m.trailing_zeros()).wrapping_add(1)) != 0
+        }) {
+            return fail(self, "a mask names bits that stand together, such as `0xff00`".into());
+        }
         let target = match self.scopes.lookup(a.name).map(|b| b.entity) {
             Some(Entity::Variable(index)) => self.variables[index as usize],
-            Some(Entity::Function(_)) => {
-                var.unsupported = Some("addresses of functions");
-                return;
+            Some(Entity::Function(index)) => {
+                return self.function_address(var, index, a, expr, offset, bytes);
             }
             Some(Entity::Broken) => return,
             Some(other) => return fail(self, format!("`{}` is {}", a.name, other.describe())),
@@ -106,16 +116,6 @@ impl<'m> Checker<'m> {
             );
             return fail(self, text);
         }
-        let integer = !matches!(var.ty.kind(), Kind::Float | Kind::Packed | Kind::Pred);
-        if !integer || (bytes < 4 && a.mask.is_none()) {
-            return fail(self, format!("an address does not fit the type `{}`", var.ty));
-        }
-        // A run of ones, wherever it begins.
-        if a.mask.is_some_and(|m| {
-            m == 0 || (m >> m.trailing_zeros()) & ((m >> m.trailing_zeros()).wrapping_add(1)) != 0
-        }) {
-            return fail(self, "a mask names bits that stand together, such as `0xff00`".into());
-        }
         let Place::At(at) = target.place else {
             var.unsupported = Some("addresses of variables defined in other modules");
             return;
@@ -130,6 +130,28 @@ impl<'m> Checker<'m> {
             mask: a.mask.unwrap_or(u64::MAX),
         };
         self.image(var.space).relocations.push(relocation);
+    }
+
+    /// The address of a function is a number, known at once.
+    fn function_address(
+        &mut self,
+        var: &mut Variable<'m>,
+        index: u32,
+        a: Address<'m>,
+        expr: Expr<'m>,
+        offset: u64,
+        bytes: u8,
+    ) {
+        let callable = &mut self.callables[index as usize];
+        if callable.is_entry {
+            var.unsupported = Some("addresses of kernels");
+            return;
+        }
+        callable.called.get_or_insert(expr.span());
+        let address = self.program.take_address(ir::FuncId(index)).wrapping_add(a.addend as u64);
+        let mask = a.mask.unwrap_or(u64::MAX);
+        let number = (address & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0);
+        self.write(var.space, offset, &number.to_le_bytes()[..usize::from(bytes.min(8))]);
     }
 
     fn image(&mut self, space: Space) -> &mut crate::Image {

@@ -24,8 +24,10 @@ pub(crate) struct Spec {
 pub(crate) enum Place {
     /// At this offset of its image, frame or parameter block.
     At(u64),
-    /// In shared or local memory: each kernel that uses it finds a place of its own.
-    PerKernel,
+    /// In shared memory: index into the module's table. Each kernel that uses it finds a place for it.
+    Shared(u32),
+    /// In the function's frame, or a parameter that its caller has in local memory.
+    Local,
     /// Behind all static shared memory.
     Dynamic,
     /// In another module.
@@ -164,7 +166,7 @@ impl<'m> Checker<'m> {
 
     /// Size, alignment and array bounds of a variable. Bounds come with 0 for `[]`.
     pub fn measure(&mut self, spec: Spec, variable: syntax::Variable<'m>) -> Option<(Variable<'m>, Dims)> {
-        let name = variable.name()?;
+        let name = variable.name().map_or("_", |name| name.text);
         let mut dims = Dims::new();
         for (i, dim) in variable.dims().enumerate() {
             let bound = match dim {
@@ -190,13 +192,13 @@ impl<'m> Checker<'m> {
         let count = dims.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
         let size = count.and_then(|n| n.checked_mul(element)).filter(|s| *s <= MOST_BYTES);
         let Some(size) = size else {
-            let text = format!("`{}` is larger than any memory", name.text);
+            let text = format!("`{name}` is larger than any memory");
             self.report(Diagnostic::new(Code::TooLarge, text, variable.span()));
             return None;
         };
         let align = spec.align.unwrap_or_else(|| element.next_power_of_two().min(32));
         let measured = Variable {
-            name: name.text,
+            name,
             space: spec.space,
             ty: spec.ty,
             element,
@@ -212,10 +214,6 @@ impl<'m> Checker<'m> {
     /// Declares a variable outside of registers, in the module or in a body.
     pub fn variable(&mut self, spec: Spec, variable: syntax::Variable<'m>, in_body: bool) {
         let Some(name) = variable.name() else { return };
-        if let Some(index) = self.declared.get(&name.span.start) {
-            let entity = crate::scope::Entity::Variable(*index);
-            return self.define(name, entity);
-        }
         let Some((mut var, mut dims)) = self.measure(spec, variable) else {
             return self.broken(name);
         };
@@ -258,8 +256,12 @@ impl<'m> Checker<'m> {
         }
         var.place = match spec.space {
             Space::Shared if external && dims.first() == Some(&0) => Place::Dynamic,
+            Space::Shared => {
+                self.program.shared.push(ir::Slot { size: var.size, align: var.align });
+                Place::Shared(self.program.shared.len() as u32 - 1)
+            }
             // Parameters of calls are in the caller's local memory.
-            Space::Shared | Space::Local | Space::Param => Place::PerKernel,
+            Space::Local | Space::Param => Place::Local,
             _ if external => Place::Elsewhere,
             _ => Place::At(0),
         };
@@ -272,9 +274,6 @@ impl<'m> Checker<'m> {
         }
         let index = self.variables.len() as u32;
         self.variables.push(var);
-        if in_body && !matches!(spec.space, Space::Local | Space::Param) {
-            self.declared.insert(name.span.start, index);
-        }
         self.define(name, crate::scope::Entity::Variable(index));
         // Its own address may stand in its initial value.
         if let (true, Some(init), Place::At(offset)) = (in_image && !spec.opaque, init, var.place) {

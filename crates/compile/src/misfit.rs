@@ -56,7 +56,9 @@ impl<'m> Checker<'m> {
                     }
                     let text = format!("there is no instruction `{opcode}`");
                     let d = Diagnostic::new(Code::UnknownOpcode, text, instruction.opcode_span());
-                    match near.first().copied().or_else(|| opcodes::nearest(opcode)) {
+                    let full = self.sink.is_full();
+                    let nearest = || if full { None } else { opcodes::nearest(opcode) };
+                    match near.first().copied().or_else(nearest) {
                         Some(near) => d.help(format!("did you mean `{near}`?")),
                         None => d,
                     }
@@ -146,6 +148,21 @@ impl<'m> Checker<'m> {
                     Diagnostic::new(Code::NeedsTarget, text, at)
                         .note(format!("this module says `.target sm_{}`", self.out.sm))
                         .help(format!("write `.target sm_{}`", since.sm))
+                }
+                Misfit::Only(targets) => {
+                    let names: Vec<String> =
+                        targets.split_whitespace().map(|t| format!("`sm_{t}`")).collect();
+                    let text = format!("this form of `{opcode}` is only for {}", names.join(", "));
+                    Diagnostic::new(Code::NeedsTarget, text, whole)
+                        .note(format!("this module says `.target sm_{}`", self.out.sm))
+                }
+                Misfit::Gone(until) => {
+                    let (major, minor) = (until.ptx / 10, until.ptx % 10);
+                    let text = format!(
+                        "PTX {major}.{minor} no longer has this form of `{opcode}` for `sm_{}` and newer",
+                        until.sm
+                    );
+                    Diagnostic::new(Code::NeedsVersion, text, whole)
                 }
                 Misfit::Rule(why) => {
                     let text = format!("this `{opcode}` is not allowed: {why}");

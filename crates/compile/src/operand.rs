@@ -36,7 +36,8 @@ pub(crate) enum Kind {
         index: u32,
         offset: i64,
     },
-    Function,
+    /// A function or kernel: index into the module's table.
+    Function(u32),
     Other(&'static str),
     /// Something was wrong with it and has been reported.
     Error,
@@ -82,8 +83,25 @@ impl<'m> Pool<'m> {
 }
 
 impl<'m> Checker<'m> {
-    /// Looks up everything in an operand.
+    /// Looks up an operand that stands where no form says what it may be decorated with (a guard, an argument of a call, an index):
+    /// nothing. Signs and selectors are reported.
     pub fn operand(&mut self, expr: Expr<'m>, pool: &mut Pool<'m>) -> Operand<'m> {
+        let operand = self.decorated_operand(expr, pool);
+        let what = match operand {
+            Operand { kind: Kind::Error, .. } => return operand,
+            Operand { neg: true, .. } => "cannot be negated here".to_string(),
+            Operand { not: true, .. } => "cannot be complemented here".to_string(),
+            Operand { selector: Some(selector), .. } => format!("takes no selector, found `{selector}`"),
+            _ => return operand,
+        };
+        let text = format!("`{}` {what}", expr.text());
+        self.report(Diagnostic::new(Code::BadOperand, text, operand.span));
+        plain(Kind::Error, operand.span)
+    }
+
+    /// Looks up everything in an operand of an instruction. Whoever calls this hands the signs and selectors to
+    /// [`hostwarp_isa::resolve`], which refuses those that the form does not take.
+    pub fn decorated_operand(&mut self, expr: Expr<'m>, pool: &mut Pool<'m>) -> Operand<'m> {
         let span = expr.span();
         let mut operand = Operand { kind: Kind::Error, selector: None, neg: false, not: false, span };
         operand.kind = match expr.kind() {
@@ -95,13 +113,17 @@ impl<'m> Checker<'m> {
             ExprKind::Address(list) => self.address_kind(list, pool),
             ExprKind::Member(base, selector) => return self.member(expr, base, selector, pool),
             ExprKind::Unary(op @ (UnaryOp::Neg | UnaryOp::Not), inner) if !is_number(inner) => {
-                let inner = self.operand(inner, pool);
-                let neg = inner.neg ^ (op == UnaryOp::Neg);
-                let not = inner.not ^ (op == UnaryOp::Not);
-                return Operand { neg, not, span, ..inner };
+                let inner = self.decorated_operand(inner, pool);
+                if matches!(inner.kind, Kind::Error) {
+                    return inner;
+                }
+                if inner.neg || inner.not {
+                    return plain(Kind::Other("something with two signs"), span);
+                }
+                return Operand { neg: op == UnaryOp::Neg, not: op == UnaryOp::Not, span, ..inner };
             }
             ExprKind::Pair(a, b) => {
-                let halves = [self.operand(a, pool), self.operand(b, pool)];
+                let halves = [self.decorated_operand(a, pool), self.decorated_operand(b, pool)];
                 match halves.iter().any(|h| matches!(h.kind, Kind::Error)) {
                     true => Kind::Error,
                     false => Kind::Pair(pool.add(&halves)),
@@ -109,7 +131,7 @@ impl<'m> Checker<'m> {
             }
             ExprKind::Vector(list) => {
                 let elements: smallvec::SmallVec<[_; 8]> =
-                    list.iter().map(|e| self.operand(e, pool)).collect();
+                    list.iter().map(|e| self.decorated_operand(e, pool)).collect();
                 match elements.iter().any(|h| matches!(h.kind, Kind::Error)) {
                     true => Kind::Error,
                     false => Kind::Vector(pool.add(&elements), elements.len() as u32),
@@ -150,8 +172,9 @@ impl<'m> Checker<'m> {
             }
             Some(Entity::Variable(index)) => Kind::Variable { index, offset: 0 },
             Some(Entity::Label(index)) => Kind::Label(index),
-            Some(Entity::Function(_)) => Kind::Function,
-            Some(Entity::Targets(_)) => Kind::Other("a list of targets"),
+            Some(Entity::Function(index)) => Kind::Function(index),
+            Some(Entity::Targets(_) | Entity::CallTargets(_)) => Kind::Other("a list of targets"),
+            Some(Entity::Prototype(_)) => Kind::Other("a prototype"),
             Some(Entity::Broken) => Kind::Error,
             None if name == "WARP_SZ" => Kind::Const(Const::S64(32)),
             None => self.special(name, span, pool),
@@ -248,7 +271,7 @@ impl<'m> Checker<'m> {
                 },
             }
         }
-        let inner = self.operand(base, pool);
+        let inner = self.decorated_operand(base, pool);
         if matches!(inner.kind, Kind::Error) {
             return inner;
         }

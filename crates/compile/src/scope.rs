@@ -24,8 +24,12 @@ pub(crate) enum Entity {
     Label(u32),
     /// A function or kernel: index into the module's table.
     Function(u32),
-    /// A list of targets of a branch (index into the function's table), or of a call, or a prototype.
-    Targets(Option<u32>),
+    /// A list of targets of a branch: index into the function's table.
+    Targets(u32),
+    /// A list of targets of a call: index into the function's table.
+    CallTargets(u32),
+    /// A prototype: index into the function's table.
+    Prototype(u32),
     /// Defined with an error that was reported: whatever is done with it is not reported again.
     Broken,
 }
@@ -37,7 +41,8 @@ impl Entity {
             Entity::Variable(_) => "a variable",
             Entity::Label(_) => "a label",
             Entity::Function(_) => "a function",
-            Entity::Targets(_) => "a list of targets or a prototype",
+            Entity::Targets(_) | Entity::CallTargets(_) => "a list of targets",
+            Entity::Prototype(_) => "a prototype",
             Entity::Broken => "something with an error",
         }
     }

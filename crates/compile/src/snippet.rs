@@ -1,6 +1,6 @@
 //! Single instructions for `hostwarp eval`: no declarations, registers get the type of the place they first stand in.
 
-use crate::body::{self, Interface};
+use crate::body::{self, Interface, Role};
 use crate::cache::to_isa;
 use crate::check::Checker;
 use crate::diagnostic::{Diagnostic, Sink};
@@ -88,12 +88,13 @@ pub fn compile_snippet(text: &str, profile: Profile) -> Snippet {
     let mut function = Err(Unusable::Invalid);
     if let Some(block) = block {
         c.scopes.enter();
-        let mut result = body::check(&mut c, block, "snippet", true, Some(&interface));
-        result.info.param_bytes = (inputs.len() as u32 + 1) * Snippet::STEP;
-        function = result.function;
-        if let Ok(function) = &mut function {
-            function.info = result.info;
-        }
+        let result = body::check(&mut c, block, "snippet", Role::Snippet(&interface));
+        function = result.function.and_then(|function| {
+            let mut linked = hostwarp_ir::calls::link(&c.program, &function, Default::default())
+                .map_err(|_| Unusable::Invalid)?;
+            linked.info.param_bytes = (inputs.len() as u32 + 1) * Snippet::STEP;
+            Ok(linked)
+        });
     }
     let mut diagnostics = c.sink.finish();
     for d in &mut diagnostics {
@@ -163,7 +164,7 @@ impl<'m> Names<'m> {
         let m = self.infer(c, instruction, &mods, &fresh);
         self.pool.clear();
         let operands: Vec<Operand<'m>> =
-            instruction.operands().iter().map(|e| c.operand(e, &mut self.pool)).collect();
+            instruction.operands().iter().map(|e| c.decorated_operand(e, &mut self.pool)).collect();
         if let Some(m) = &m {
             for (slot, place) in m.parsed.operands.iter().enumerate() {
                 self.exact_type(c, m, slot, place.class, &operands, &fresh);
@@ -225,7 +226,7 @@ impl<'m> Names<'m> {
         let attempt = |names: &mut Self, c: &mut Checker<'m>| {
             names.pool.clear();
             let operands: Vec<Operand<'m>> =
-                instruction.operands().iter().map(|e| c.operand(e, &mut names.pool)).collect();
+                instruction.operands().iter().map(|e| c.decorated_operand(e, &mut names.pool)).collect();
             let operands: Vec<isa::Operand<'_>> = operands.iter().map(|o| to_isa(o, &names.pool)).collect();
             let instr = isa::Instr { opcode: instruction.opcode(), mods, operands: &operands };
             isa::resolve(&instr, c.env)

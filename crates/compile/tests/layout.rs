@@ -95,7 +95,7 @@ fn shared_and_local_memory() {
     assert_eq!((k.info.shared_bytes, k.info.local_bytes), (16, 32));
     let text = k.function.as_ref().unwrap().to_string();
     // used at 0, own at 8, dynamic memory at the next multiple of 32.
-    for constant in ["const 0x8", "const 0x20", "const 0x24"] {
+    for constant in ["const 0x8", "const 0x20", "const 0x4"] {
         assert!(text.contains(constant), "no {constant} in\n{text}");
     }
     assert_eq!(m.kernel("none").unwrap().info.shared_bytes, 0);

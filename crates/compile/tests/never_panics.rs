@@ -162,7 +162,8 @@ fn checking_sees_what_cannot_be_built() {
         .entry variable() { .reg .b32 r; ld.global.u32 r, [near]; ld.global.u32 r, [far]; }\n\
         .entry first() { .reg .b128 q; .reg .b64 a; atom.global.exch.b128 q, [a], q; }\n\
         .entry second() { .reg .b128 q; .reg .b64 a; atom.global.exch.b128 q, [a], q; }\n\
-        .func once() { call once; ret; }\n.entry recursion() { call once; ret; }\n";
+        .func once() { call once; ret; }\n.entry recursion() { call once; ret; }\n\
+        .extern .func other();\n.entry elsewhere() { call other; ret; }\n";
     check(text);
     let options = Options { check_only: true, ..Options::default() };
     let output = compile(&hostwarp_syntax::parse(text), &options);

@@ -113,7 +113,8 @@ const LIMIT: usize = 384;
 pub fn cases(opcode: &str) -> Vec<Case> {
     let mut out = control::cases(opcode);
     let Some((entry, opcode)) = isa::find(opcode) else { return out };
-    for parsed in &entry.forms {
+    let recorded = |p: &&isa::Parsed| !p.form.later && p.form.only.is_empty() && p.form.until.is_none();
+    for parsed in entry.forms.iter().filter(recorded) {
         let known = |since: isa::Since| since.ptx <= VERSION && since.sm <= TARGET;
         let form = parsed.form;
         let exists = |i: &Instance| {

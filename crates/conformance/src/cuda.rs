@@ -1,5 +1,6 @@
 //! The CUDA driver, loaded at run time: just what running a test kernel takes.
 
+use hostwarp_system::seam::{self, Kind};
 use libloading::{Library, Symbol};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 
@@ -35,7 +36,7 @@ impl Gpu {
         // SAFETY: loading the CUDA driver runs its initialisers, which is what it is made for.
         let lib = ["libcuda.so.1", "libcuda.so", "nvcuda.dll"]
             .iter()
-            .find_map(|n| unsafe { Library::new(n) }.ok())
+            .find_map(|n| seam::ask(Kind::Library).ok().and_then(|()| unsafe { Library::new(n) }.ok()))
             .ok_or("no CUDA driver found (libcuda.so.1): recording needs an NVIDIA GPU")?;
         let mut gpu = Gpu { lib, name: String::new(), driver: String::new(), sm: 0 };
         let (mut device, mut version): (c_int, c_int) = (0, 0);

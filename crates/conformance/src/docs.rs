@@ -5,6 +5,7 @@ use crate::file::{Finding, Recording, path, read_findings, recorded_opcodes};
 use crate::replay::eval_command;
 use crate::vectors::{ALL, RAW};
 use hostwarp_isa::{Erratum, errata, find};
+use hostwarp_system::file;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -55,14 +56,14 @@ pub struct Mutant {
 impl Results {
     /// Reads them.
     pub fn read(path: &Path) -> Result<Results, String> {
-        let text = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let text = file::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
         serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", path.display()))
     }
 
     /// Writes them.
     pub fn write(&self, path: &Path) -> Result<(), String> {
         let text = serde_json::to_string_pretty(self).map_err(|e| e.to_string())? + "\n";
-        std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+        file::replace(path, text.as_bytes()).map_err(|e| format!("{}: {e}", path.display()))
     }
 }
 

@@ -4,6 +4,7 @@
 //! result in bytes (u8, all destinations together), [`RAW`] results of that width, and the hash (u64) over the results of all other vectors. Little-endian.
 
 use crate::vectors::RAW;
+use hostwarp_system::file;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -88,7 +89,7 @@ impl Recording {
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Recording, String> {
-        let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let bytes = file::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
         Recording::decode(&bytes).map_err(|e| format!("{}: {e}", path.display()))
     }
 }
@@ -128,7 +129,7 @@ pub fn read_findings(dir: &Path) -> Result<Vec<Finding>, String> {
         return Ok(vec![]);
     }
     let read = || -> Result<Vec<Finding>, String> {
-        let bytes = std::fs::read(&path).map_err(|e| e.to_string())?;
+        let bytes = file::read(&path).map_err(|e| e.to_string())?;
         let text = zstd::decode_all(bytes.as_slice()).map_err(|e| e.to_string())?;
         serde_json::from_slice(&text).map_err(|e| e.to_string())
     };
@@ -139,14 +140,14 @@ pub fn read_findings(dir: &Path) -> Result<Vec<Finding>, String> {
 pub fn write_findings(dir: &Path, findings: &[Finding]) -> Result<(), String> {
     let text = serde_json::to_vec(findings).map_err(|e| e.to_string())?;
     let bytes = zstd::encode_all(text.as_slice(), 19).map_err(|e| e.to_string())?;
-    std::fs::write(dir.join(FINDINGS), bytes).map_err(|e| e.to_string())
+    let path = dir.join(FINDINGS);
+    file::replace(&path, &bytes).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 /// The opcodes a directory has recordings of, sorted.
 pub fn recorded_opcodes(dir: &Path) -> Result<Vec<String>, String> {
-    let entries = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let paths = entries.filter_map(|e| Some(e.ok()?.path()));
-    let records = paths.filter(|p| p.extension().is_some_and(|e| e == "rec"));
+    let paths = file::list(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let records = paths.iter().filter(|p| p.extension().is_some_and(|e| e == "rec"));
     let mut names: Vec<String> = records.filter_map(|p| Some(p.file_stem()?.to_str()?.to_string())).collect();
     names.sort_unstable();
     Ok(names)

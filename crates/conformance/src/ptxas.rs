@@ -1,5 +1,6 @@
 //! NVIDIA's assembler as a process.
 
+use hostwarp_system::file;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -47,7 +48,7 @@ impl Ptxas {
             stdin.write_all(ptx.as_bytes()).map_err(|e| e.to_string())?;
         }
         let result = child.wait_with_output().map_err(|e| e.to_string())?;
-        let cubin = std::fs::read(&out);
+        let cubin = file::read(&out);
         let _ = std::fs::remove_file(&out);
         if !result.status.success() {
             let text = String::from_utf8_lossy(&result.stderr).into_owned()

@@ -5,6 +5,7 @@ use crate::file::{FORMAT, Finding, Header, Recorded, Recording, path, read_findi
 use crate::generate::{BLOCK, KERNEL, Program, programs};
 use crate::ptxas::Ptxas;
 use crate::vectors::{ALL, RAW, hash};
+use hostwarp_system::{file, thread};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,7 +46,7 @@ pub fn record_all(
     let gpu = Gpu::open()?;
     let jobs = std::thread::available_parallelism().map_or(1, |n| n.get());
     let all: Vec<String> = crate::cases::opcodes().into_iter().map(String::from).collect();
-    std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    file::create_folder(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let mut findings = read_findings(dir)?;
     for opcode in if opcodes.is_empty() { &all } else { opcodes } {
         let outcome = record(&gpu, ptxas, opcode, date, jobs)?;
@@ -57,7 +58,7 @@ pub fn record_all(
         };
         if progress.recorded > 0 {
             let path = path(dir, opcode);
-            std::fs::write(&path, outcome.recording.encode()?)
+            file::replace(&path, &outcome.recording.encode()?)
                 .map_err(|e| format!("{}: {e}", path.display()))?;
             findings.retain(|f| f.opcode() != opcode);
             findings.extend(outcome.findings);
@@ -118,17 +119,16 @@ pub fn record(gpu: &Gpu, ptxas: &Ptxas, opcode: &str, date: &str, jobs: usize) -
 fn assemble_all(ptxas: &Ptxas, programs: &[Program], jobs: usize) -> Vec<Assembled> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<Option<Assembled>>> = Mutex::new((0..programs.len()).map(|_| None).collect());
+    let work = || loop {
+        let i = next.fetch_add(1, Ordering::Relaxed);
+        let Some(p) = programs.get(i) else { return };
+        let both = (ptxas.assemble(&p.ptx, 0), ptxas.assemble(&p.ptx, 3));
+        done.lock().unwrap_or_else(|e| e.into_inner())[i] = Some(both);
+    };
     std::thread::scope(|scope| {
-        for _ in 0..jobs.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(p) = programs.get(i) else { return };
-                    let both = (ptxas.assemble(&p.ptx, 0), ptxas.assemble(&p.ptx, 3));
-                    done.lock().unwrap_or_else(|e| e.into_inner())[i] = Some(both);
-                }
-            });
-        }
+        // Where there can be no more threads, fewer do it.
+        let _ = (1..jobs).try_for_each(|_| thread::spawn_scoped(scope, work).map(drop));
+        work();
     });
     let none = || (Err("not assembled".to_string()), Err("not assembled".to_string()));
     done.into_inner().unwrap_or_else(|e| e.into_inner()).into_iter().map(|a| a.unwrap_or_else(none)).collect()

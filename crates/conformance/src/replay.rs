@@ -5,6 +5,7 @@ use crate::file::{Recorded, Recording, path, recorded_opcodes};
 use crate::generate::{KERNEL, Program, programs_of};
 use crate::vectors::{ALL, RAW, hash};
 use hostwarp::{Arg, Device, Effort, Engine, Error, ErrorKind, Options, Profile};
+use hostwarp_system::thread;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::Path;
@@ -133,19 +134,18 @@ pub(crate) fn in_parallel<T: Send>(count: usize, work: impl Fn(usize) -> T + Syn
     let next = AtomicUsize::new(0);
     let done: Mutex<BTreeMap<usize, T>> = Mutex::new(BTreeMap::new());
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(count) {
-            scope.spawn(|| {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    if i >= count {
-                        return;
-                    }
-                    let result = work(i);
-                    done.lock().unwrap_or_else(|e| e.into_inner()).insert(i, result);
-                }
-            });
+    let work = || loop {
+        let i = next.fetch_add(1, Ordering::Relaxed);
+        if i >= count {
+            return;
         }
+        let result = work(i);
+        done.lock().unwrap_or_else(|e| e.into_inner()).insert(i, result);
+    };
+    std::thread::scope(|scope| {
+        // Where there can be no more threads, fewer do it.
+        let _ = (1..threads.min(count)).try_for_each(|_| thread::spawn_scoped(scope, work).map(drop));
+        work();
     });
     done.into_inner().unwrap_or_else(|e| e.into_inner()).into_values().collect()
 }

@@ -34,10 +34,15 @@ impl<T: Pod> Buffer<T> {
             ))
         })?;
         let address = match name {
-            Some(name) => device.memory().alloc_named(bytes.max(1), name)?,
-            None => device.memory().alloc(bytes.max(1))?,
+            Some(name) => device.memory().alloc_named(bytes, name)?,
+            None => device.memory().alloc(bytes)?,
         };
         Ok(Buffer { device: device.clone(), address, len, marker: PhantomData })
+    }
+
+    /// The device it is on. Kernels of others cannot have it.
+    pub fn device(&self) -> &Device {
+        &self.device
     }
 
     /// The device address of the first element: what a kernel is given.

@@ -2,14 +2,17 @@
 //!
 //! A directory with one file for each object, named by the hash of all it was made from. Files appear whole or not at all (written
 //! beside, then renamed), so any number of processes can share a directory. Nothing that is read is believed before its checksum
-//! has been compared, and since the checksum protects from accidents only, a directory that others may write to is not used.
+//! has been compared, and since the checksum protects from accidents only, what others may write to is not used ([`folder`]).
 //!
 //! Whatever goes wrong here, the kernel is compiled as if there were no cache.
 
-use hostwarp_jit::KernelText;
-use hostwarp_jit::llvm::Tier;
+mod folder;
+
+use crate::jit::KernelText;
+use crate::jit::llvm::Tier;
+use folder::{Entry, Folder};
+use hostwarp_system::seam;
 use sha2::{Digest, Sha256};
-use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,13 +76,13 @@ impl Cache {
 
     /// What it holds now, or why it cannot be used. A directory that is not there yet holds nothing.
     pub fn usage(&self) -> io::Result<CacheUsage> {
-        match safe(&self.directory) {
-            Ok(()) => {}
+        let folder = match Folder::open(&self.directory) {
+            Ok(folder) => folder,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(CacheUsage::default()),
             Err(e) => return Err(e),
-        }
+        };
         let mut usage = CacheUsage::default();
-        for entry in self.files()?.iter().filter(|f| f.finished) {
+        for entry in files(&folder)?.iter().filter(|f| f.finished) {
             usage.entries += 1;
             usage.bytes += entry.bytes;
         }
@@ -88,13 +91,14 @@ impl Cache {
 
     /// The object kept under this key.
     pub(crate) fn get(&self, key: &Key) -> Option<Vec<u8>> {
-        safe(&self.directory).ok()?;
-        let mut file = File::open(self.path(key)).ok()?;
+        let mut file = Folder::open(&self.directory).ok()?.open_file(&name(key)).ok()?;
         let metadata = file.metadata().ok()?;
-        if !metadata.is_file() || metadata.len() > self.limit {
+        if metadata.len() > self.limit {
             return None;
         }
-        let mut bytes = Vec::with_capacity(metadata.len() as usize);
+        let mut bytes = vec![];
+        bytes.try_reserve_exact(usize::try_from(metadata.len()).ok()?).ok()?;
+        seam::ask(seam::Kind::File).ok()?;
         (&mut file).take(self.limit).read_to_end(&mut bytes).ok()?;
         let valid = bytes.split_at_checked(HEADER).is_some_and(|(h, object)| h == header(key, object));
         if !valid {
@@ -114,36 +118,27 @@ impl Cache {
         if bytes > self.limit {
             return Ok(());
         }
-        create(&self.directory)?;
-        safe(&self.directory)?;
-        self.make_room(bytes)?;
-        let unfinished = self.unfinished(key);
-        let written = new_file(&unfinished).and_then(|mut file| {
-            file.write_all(&header(key, object))?;
-            file.write_all(object)?;
-            drop(file);
-            fs::rename(&unfinished, self.path(key))
-        });
+        let folder = Folder::create(&self.directory)?;
+        self.make_room(&folder, bytes)?;
+        let unfinished = unfinished(key);
+        let mut file = folder.create_file(&unfinished)?;
+        let mut write = || {
+            for part in [&header(key, object), object] {
+                seam::ask(seam::Kind::File)?;
+                file.write_all(part)?;
+            }
+            folder.rename(&unfinished, &name(key))
+        };
+        let written = write();
         if written.is_err() {
-            let _ = fs::remove_file(&unfinished);
+            let _ = folder.remove(&unfinished);
         }
         written
     }
 
-    fn path(&self, key: &Key) -> PathBuf {
-        self.directory.join(hex(key) + SUFFIX)
-    }
-
-    /// A name that nobody else uses, in this process or another.
-    fn unfinished(&self, key: &Key) -> PathBuf {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        self.directory.join(format!("{}-{}-{next}{UNFINISHED}", hex(key), std::process::id()))
-    }
-
     /// Removes what was used longest ago until so many bytes more fit.
-    fn make_room(&self, bytes: u64) -> io::Result<()> {
-        let mut files = self.files()?;
+    fn make_room(&self, folder: &Folder, bytes: u64) -> io::Result<()> {
+        let mut files = files(folder)?;
         let mut total: u64 = files.iter().map(|f| f.bytes).sum::<u64>() + bytes;
         files.sort_by_key(|f| f.used);
         let now = SystemTime::now();
@@ -153,7 +148,7 @@ impl Cache {
             if !(abandoned || total > self.limit && file.finished) {
                 continue;
             }
-            match fs::remove_file(&file.path) {
+            match folder.remove(&file.name) {
                 Ok(()) => total -= file.bytes,
                 // Another process was faster.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => total -= file.bytes,
@@ -162,36 +157,41 @@ impl Cache {
         }
         Ok(())
     }
+}
 
-    /// All files of ours; what else lies in the directory is nobody's business here.
-    fn files(&self) -> io::Result<Vec<Kept>> {
-        Ok(fs::read_dir(&self.directory)?.filter_map(|entry| Kept::new(&entry.ok()?)).collect())
-    }
+/// The name of an entry.
+fn name(key: &Key) -> String {
+    hex(key) + SUFFIX
+}
+
+/// A name that nobody else uses, in this process or another.
+fn unfinished(key: &Key) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let next = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{}-{next}{UNFINISHED}", hex(key), std::process::id())
+}
+
+/// All files of ours; what else lies in the directory is nobody's business here.
+fn files(folder: &Folder) -> io::Result<Vec<Kept>> {
+    Ok(folder.list()?.into_iter().filter_map(Kept::new).collect())
 }
 
 /// A file of a cache.
 struct Kept {
-    path: PathBuf,
+    name: String,
     bytes: u64,
     used: SystemTime,
     finished: bool,
 }
 
 impl Kept {
-    fn new(entry: &DirEntry) -> Option<Kept> {
-        let name = entry.file_name();
-        let (key, rest) = name.to_str()?.split_at_checked(64)?;
+    fn new(entry: Entry) -> Option<Kept> {
+        let (key, rest) = entry.name.split_at_checked(64)?;
         let finished = rest == SUFFIX;
         if !key.bytes().all(|b| b.is_ascii_hexdigit()) || !(finished || rest.ends_with(UNFINISHED)) {
             return None;
         }
-        let metadata = entry.metadata().ok().filter(|m| m.is_file())?;
-        Some(Kept {
-            path: entry.path(),
-            bytes: metadata.len(),
-            used: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
-            finished,
-        })
+        Some(Kept { bytes: entry.bytes, used: entry.modified, finished, name: entry.name })
     }
 }
 
@@ -216,47 +216,16 @@ fn hex(key: &Key) -> String {
     key.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Makes the directory, for its user alone.
-fn create(directory: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
-}
-
-fn new_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-/// Machine code is loaded from the directory and run: nobody else may be able to put any there.
-fn safe(directory: &Path) -> io::Result<()> {
-    let metadata = fs::metadata(directory)?;
-    if !metadata.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::NotADirectory));
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let refused = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-        if metadata.mode() & 0o022 != 0 {
-            return refused("others may write to it");
-        }
-        let owner = metadata.uid();
-        if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-            return refused("it belongs to another user");
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::{self, File};
+
+    impl Cache {
+        fn path(&self, key: &Key) -> PathBuf {
+            self.directory.join(name(key))
+        }
+    }
 
     const OBJECT: &[u8] = b"not really machine code";
 
@@ -332,7 +301,8 @@ mod tests {
     fn only_abandoned_files_are_cleared_away() {
         let (_directory, cache) = cache();
         cache.put(&[1; 32], OBJECT).unwrap();
-        let (old, new) = (cache.unfinished(&[2; 32]), cache.unfinished(&[2; 32]));
+        let (old, new) = (unfinished(&[2; 32]), unfinished(&[2; 32]));
+        let (old, new) = (cache.directory.join(old), cache.directory.join(new));
         for path in [&old, &new] {
             fs::write(path, "half of").unwrap();
         }
@@ -360,6 +330,92 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn only_a_plain_file_of_ours_is_an_entry() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let (directory, cache) = cache();
+        let key = [1; 32];
+        cache.put(&key, OBJECT).unwrap();
+        let entry = cache.path(&key);
+        for (mode, trusted) in [(0o644, true), (0o400, true), (0o620, false), (0o602, false), (0o666, false)]
+        {
+            fs::set_permissions(&entry, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(cache.get(&key).is_some(), trusted, "{mode:o}");
+        }
+        fs::set_permissions(&entry, fs::Permissions::from_mode(0o600)).unwrap();
+        // The very bytes, but by a link.
+        let elsewhere = directory.path().join("elsewhere");
+        fs::rename(&entry, &elsewhere).unwrap();
+        symlink(&elsewhere, &entry).unwrap();
+        assert_eq!(cache.get(&key), None, "a link");
+        fs::remove_file(&entry).unwrap();
+        fs::create_dir(&entry).unwrap();
+        assert_eq!(cache.get(&key), None, "a directory");
+        fs::remove_dir(&entry).unwrap();
+        // Nobody ever writes to it: who waited for that would hang.
+        rustix::fs::mknodat(rustix::fs::CWD, &entry, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert_eq!(cache.get(&key), None, "a pipe");
+        assert_eq!(cache.usage().unwrap().entries, 0);
+        cache.put(&key, OBJECT).unwrap();
+        assert_eq!(cache.get(&key).as_deref(), Some(OBJECT), "it takes the place of what was there");
+        // Root can make files of others.
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&entry, Some(12345), None).unwrap();
+            assert_eq!(cache.get(&key), None, "of another user");
+            std::os::unix::fs::chown(&cache.directory, Some(12345), None).unwrap();
+            assert!(cache.usage().is_err() && cache.put(&key, OBJECT).is_err());
+        }
+    }
+
+    /// An attacker swaps the directory for one of theirs all the time. What is in it has the right name, key and checksum, and must never come out.
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_that_is_swapped_is_never_believed() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        use std::sync::atomic::AtomicBool;
+        const FORGED: &[u8] = b"somebody else's code";
+        let (directory, cache) = cache();
+        let key = [1; 32];
+        let at = |name: &str| directory.path().join(name);
+        let fill = |name: &str, object: &[u8]| {
+            cache.put(&key, object).unwrap();
+            fs::rename(&cache.directory, at(name)).unwrap();
+        };
+        fill("good", OBJECT);
+        fill("bad", FORGED);
+        // Theirs: as root we can say so; else by what only they would allow.
+        match rustix::process::geteuid().is_root() {
+            true => std::os::unix::fs::chown(at("bad"), Some(12345), None).unwrap(),
+            false => fs::set_permissions(at("bad"), fs::Permissions::from_mode(0o777)).unwrap(),
+        }
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut turn = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    turn += 1;
+                    let to = at(if turn % 2 == 0 { "good" } else { "bad" });
+                    let _ = symlink(to, at("next"));
+                    let _ = fs::rename(at("next"), &cache.directory);
+                }
+            });
+            let mut found = 0;
+            for _ in 0..20_000 {
+                match cache.get(&key) {
+                    Some(object) if object == OBJECT => found += 1,
+                    None => {}
+                    Some(_) => {
+                        stop.store(true, Ordering::Relaxed);
+                        panic!("somebody else's code was believed");
+                    }
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+            assert!(found > 0, "the good one was never there");
+        });
+    }
+
     #[test]
     fn readers_and_writers_at_once_see_whole_entries() {
         let (_directory, cache) = cache();
@@ -380,6 +436,6 @@ mod tests {
                 });
             }
         });
-        assert!(cache.files().unwrap().iter().all(|f| f.finished));
+        assert!(files(&Folder::open(&cache.directory).unwrap()).unwrap().iter().all(|f| f.finished));
     }
 }

@@ -1,11 +1,11 @@
 //! Compiled kernels: what there can be of each, and how it is made when it is wanted.
 
 use crate::cache;
+use crate::jit::llvm::{Object, Tier};
+use crate::jit::target::Target;
+use crate::jit::{JitError, JitKernel, KernelText, Paths};
 use crate::{Device, Effort};
 use hostwarp_interp::Program;
-use hostwarp_jit::llvm::{Object, Tier};
-use hostwarp_jit::target::Target;
-use hostwarp_jit::{JitKernel, KernelText, Paths};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -21,6 +21,34 @@ pub(crate) struct Compiled {
     /// Whether another process compiled it.
     pub(crate) cached: bool,
 }
+
+/// Why there is no compiled code.
+#[derive(Clone, Debug)]
+pub(crate) struct NotMade {
+    pub(crate) why: String,
+    /// The system lacked something that it may have another time.
+    pub(crate) passing: bool,
+}
+
+impl NotMade {
+    /// It will be the same another time.
+    pub(crate) fn for_good(why: impl ToString) -> NotMade {
+        NotMade { why: why.to_string(), passing: false }
+    }
+
+    fn for_now(why: impl ToString) -> NotMade {
+        NotMade { why: why.to_string(), passing: true }
+    }
+}
+
+impl From<JitError> for NotMade {
+    fn from(error: JitError) -> NotMade {
+        NotMade { why: error.to_string(), passing: error.is_passing() }
+    }
+}
+
+/// Compiled code, or why there is none.
+pub(crate) type MadeCode = Result<Compiled, NotMade>;
 
 /// The code there can be of a planned kernel.
 #[derive(Debug)]
@@ -54,7 +82,7 @@ impl Codes {
             Soon::new(Box::new(move || match work.kept(Effort::Best) {
                 Some(kept) => Ok(kept),
                 // What is too much for one may not be for the other.
-                None => quick.get().clone().or_else(|_| best.get().clone()),
+                None => quick.get().or_else(|_| best.get()),
             }))
         };
         Arc::new(Codes { work, quick, best, first, full })
@@ -69,7 +97,7 @@ impl Codes {
     }
 
     /// The best there is by now, or why there is none.
-    pub(crate) fn now(&self) -> Option<&Result<Compiled, String>> {
+    pub(crate) fn now(&self) -> Option<&MadeCode> {
         self.best.now().filter(|best| best.is_ok()).or_else(|| self.first.now())
     }
 
@@ -89,14 +117,13 @@ impl Codes {
     }
 
     /// Code to begin with, made now if need be; `much` as above.
-    pub(crate) fn get(&self, much: bool) -> &Result<Compiled, String> {
+    pub(crate) fn get(&self, much: bool) -> MadeCode {
         if let Some(now) = self.now() {
-            return now;
+            return now.clone();
         }
         if much {
             if !self.work.takes_long() {
-                let best = self.best.get();
-                return if best.is_ok() { best } else { self.first.get() };
+                return self.best.get().or_else(|_| self.first.get());
             }
             self.best.begin();
         }
@@ -142,19 +169,19 @@ impl Work {
         self.written[effort as usize].lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    fn write(&self, effort: Effort) -> Result<KernelText, String> {
+    fn write(&self, effort: Effort) -> Result<KernelText, NotMade> {
         if let Some(text) = self.written(effort).take() {
             return Ok(text);
         }
-        let target = self.device.target()?;
-        match effort {
+        let target = self.device.target().map_err(NotMade::for_good)?;
+        let text = match effort {
             Effort::Quick => {
                 let lanes = quick_lanes(&self.program, &target);
                 KernelText::in_groups_of(lanes, &self.program, &target, self.paths)
             }
             Effort::Best => KernelText::new(&self.program, &target, self.paths),
-        }
-        .map_err(|e| e.to_string())
+        };
+        Ok(text?)
     }
 
     /// Whether it takes long to compile with care.
@@ -185,18 +212,18 @@ impl Work {
     }
 
     /// From the device's cache if it is there, and only otherwise from LLVM.
-    fn compile(&self, effort: Effort) -> Result<Compiled, String> {
+    fn compile(&self, effort: Effort) -> MadeCode {
         let tier = Self::tier(effort);
         if let Some(kept) = self.kept(effort) {
             return Ok(kept);
         }
         // Without it there is nothing to write the text for.
-        let llvm = self.device.llvm()?;
+        let llvm = self.device.llvm().map_err(NotMade::for_now)?;
         // How long it takes to find that says nothing about the kernel.
         let began = Instant::now();
         let text = self.write(effort)?;
         let cache = self.device.cache().map(|cache| (cache, cache::key(&text, &tier)));
-        let kernel = text.compile(llvm, &tier).map_err(|e| e.to_string())?;
+        let kernel = text.compile(llvm, &tier)?;
         if let Some((cache, key)) = cache {
             // A cache that cannot be written to costs time, nothing else.
             let _ = cache.put(&key, &kernel.object().0);
@@ -210,18 +237,20 @@ impl Work {
 }
 
 /// Makes compiled code, or says why there is none.
-pub(crate) type Make = dyn Fn() -> Result<Compiled, String> + Send + Sync;
+pub(crate) type Make = dyn Fn() -> MadeCode + Send + Sync;
 
 /// Compiled code, or why there is none, once somebody has made it.
 pub(crate) struct Soon {
     make: Box<Make>,
-    made: OnceLock<Result<Compiled, String>>,
+    made: OnceLock<MadeCode>,
     /// Held by who makes it.
     making: Mutex<()>,
     /// The process whose thread that is. The child of a fork has none of the others' threads, and would wait for ever.
     maker: AtomicU32,
     /// The process that has begun a thread to make it.
     begun: AtomicU32,
+    /// How often that came to nothing for a reason that may pass.
+    failed: AtomicU32,
     /// Nanoseconds that launches have spent in slower ways in its place.
     waited: AtomicU64,
 }
@@ -240,26 +269,40 @@ impl Soon {
             making: Mutex::new(()),
             maker: AtomicU32::new(0),
             begun: AtomicU32::new(0),
+            failed: AtomicU32::new(0),
             waited: AtomicU64::new(0),
         })
     }
 
     /// What there is.
-    pub(crate) fn now(&self) -> Option<&Result<Compiled, String>> {
+    pub(crate) fn now(&self) -> Option<&MadeCode> {
         self.made.get()
     }
 
-    /// What there is, or else what is made now.
-    pub(crate) fn get(&self) -> &Result<Compiled, String> {
+    /// What there is, or else what is made now. A failure that may pass is not kept: who asks again tries again.
+    pub(crate) fn get(&self) -> MadeCode {
         let process = std::process::id();
         let others = ![0, process].contains(&self.maker.load(Ordering::Relaxed));
         let _one_at_a_time = (!others).then(|| self.making.lock().unwrap_or_else(|e| e.into_inner()));
         if let Some(made) = self.made.get() {
-            return made;
+            return made.clone();
         }
         self.maker.store(process, Ordering::Relaxed);
-        let made = (self.make)();
-        self.made.get_or_init(|| made)
+        match (self.make)() {
+            Err(not_now) if not_now.passing => Err(not_now),
+            made => self.made.get_or_init(|| made).clone(),
+        }
+    }
+
+    /// In the background it is tried so often.
+    const TRIES: u32 = 3;
+
+    /// It was not made in the background, for now or, if that has been so too often, for good.
+    fn not_made(&self, why: NotMade) {
+        if !why.passing || self.failed.fetch_add(1, Ordering::Relaxed) + 1 >= Self::TRIES {
+            let _ = self.made.set(Err(why));
+        }
+        self.begun.store(0, Ordering::Relaxed);
     }
 
     /// Has it made on a thread of its own, unless that has been done.
@@ -270,15 +313,17 @@ impl Soon {
         }
         let soon = self.clone();
         let work = move || {
-            let made = catch_unwind(AssertUnwindSafe(|| soon.get().is_ok()));
-            if made.is_err() {
-                // Somebody may wait for it.
-                let _ = soon.made.set(Err("there was a panic while it was compiled".into()));
+            let made = catch_unwind(AssertUnwindSafe(|| soon.get()));
+            // Somebody may wait for it.
+            let panicked = |_| Err(NotMade::for_good("there was a panic while it was compiled"));
+            if let Err(why) = made.unwrap_or_else(panicked) {
+                soon.not_made(why);
             }
         };
         // Where there can be no more threads the interpreter goes on.
-        if let Err(e) = std::thread::Builder::new().name("hostwarp compiles".into()).spawn(work) {
-            let _ = self.made.set(Err(format!("no thread to compile on: {e}")));
+        let thread = std::thread::Builder::new().name("hostwarp compiles".into());
+        if let Err(e) = hostwarp_system::thread::spawn(thread, work) {
+            self.not_made(NotMade::for_now(format!("no thread to compile on: {e}")));
         }
     }
 

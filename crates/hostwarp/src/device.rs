@@ -1,9 +1,9 @@
 //! A device: memory, and the engines that work on it.
 
+use crate::jit::llvm::Llvm;
+use crate::jit::target::{Target, X86Level};
 use crate::threads::Threads;
 use crate::{Buffer, Cache, Effort, Error, Module, Options, Pod};
-use hostwarp_jit::llvm::Llvm;
-use hostwarp_jit::target::{Target, X86Level};
 use hostwarp_memory::DeviceMemory;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,8 @@ struct Inner {
     memory: DeviceMemory,
     threads: Threads,
     llvm_path: Option<PathBuf>,
-    llvm: OnceLock<Result<Llvm, String>>,
+    /// Once it is found. What is not there now may be there later.
+    llvm: OnceLock<Llvm>,
     cache: Option<Cache>,
     cpu: Option<X86Level>,
     stretch: Option<usize>,
@@ -154,6 +155,11 @@ impl Device {
         Ok(buffer)
     }
 
+    /// Whether both are the same device: one a clone of the other.
+    pub fn is(&self, other: &Device) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// The device's memory.
     pub fn memory(&self) -> &DeviceMemory {
         &self.inner.memory
@@ -170,8 +176,11 @@ impl Device {
 
     /// The libLLVM of the fast engine, or why there is none.
     pub fn llvm(&self) -> Result<Llvm, String> {
-        let find = || Llvm::find(self.inner.llvm_path.as_deref()).map_err(|e| e.to_string());
-        self.inner.llvm.get_or_init(find).clone()
+        if let Some(found) = self.inner.llvm.get() {
+            return Ok(*found);
+        }
+        let found = Llvm::find(self.inner.llvm_path.as_deref()).map_err(|e| e.to_string())?;
+        Ok(*self.inner.llvm.get_or_init(|| found))
     }
 
     /// The CPU that the fast engine makes code for, or why it makes none.

@@ -1,14 +1,14 @@
 //! Launches.
 
-use crate::code::{Codes, Compiled};
+use crate::code::{Codes, Compiled, NotMade};
+use crate::jit::llvm::wait_at_end;
+use crate::jit::{KernelText, Paths};
 use crate::schedule::{Interp, Jit, Progress, RunCtas, run_grid};
 use crate::tiers::{InTurns, Tiered, is_much};
 use crate::width::Choice;
-use crate::{Buffer, Error, Kernel, Pod};
+use crate::{Buffer, Device, Error, Kernel, Pod};
 use hostwarp_interp::{Launch, Limits, Program};
 use hostwarp_isa::{Kind, Ty};
-use hostwarp_jit::llvm::wait_at_end;
-use hostwarp_jit::{KernelText, Paths};
 use hostwarp_plan::Assume;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -43,13 +43,15 @@ pub struct Arg {
     bytes: Vec<u8>,
     /// The type it was given as; none for raw bytes.
     ty: Option<Ty>,
+    /// Where the buffer is whose address it is.
+    device: Option<Device>,
 }
 
 macro_rules! scalar_args {
     ($($rust:ty => $ty:ident),*) => {
         $(impl From<$rust> for Arg {
             fn from(v: $rust) -> Arg {
-                Arg { bytes: v.to_le_bytes().to_vec(), ty: Some(Ty::$ty) }
+                Arg { bytes: v.to_le_bytes().to_vec(), ty: Some(Ty::$ty), device: None }
             }
         })*
     };
@@ -59,14 +61,15 @@ scalar_args!(u8 => U8, i8 => S8, u16 => U16, i16 => S16, u32 => U32, i32 => S32,
 
 impl<T: Pod> From<&Buffer<T>> for Arg {
     fn from(b: &Buffer<T>) -> Arg {
-        Arg { bytes: b.address().to_le_bytes().to_vec(), ty: Some(Ty::U64) }
+        let bytes = b.address().to_le_bytes().to_vec();
+        Arg { bytes, ty: Some(Ty::U64), device: Some(b.device().clone()) }
     }
 }
 
 impl Arg {
     /// Raw bytes: for structures, or where the caller knows better.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Arg {
-        Arg { bytes: bytes.into(), ty: None }
+        Arg { bytes: bytes.into(), ty: None, device: None }
     }
 }
 
@@ -302,7 +305,7 @@ impl<'a> LaunchBuilder<'a> {
         match &ready.code {
             Code::Interp(why) => {
                 run(&Interp)?;
-                note = why.clone();
+                note = why.as_ref().map(|not_made| not_made.why.clone());
             }
             Code::Jit(codes, compiled) => {
                 // Who asks for one edition gets that, and who asks for little effort no more.
@@ -325,7 +328,7 @@ impl<'a> LaunchBuilder<'a> {
                 let (ended, begun) = tiered.finish();
                 (jit, interpreted) = (ended.map(Jit::finish), begun);
                 ran?;
-                note = codes.now().and_then(|made| made.as_ref().err()).cloned();
+                note = codes.now().and_then(|made| Some(made.as_ref().err()?.why.clone()));
             }
         }
         Ok(Report {
@@ -442,6 +445,10 @@ impl<'a> LaunchBuilder<'a> {
             if std::mem::replace(&mut given[index], true) {
                 return Err(wrong(format!("parameter `{}` is given twice", p.name)));
             }
+            if arg.device.as_ref().is_some_and(|device| !device.is(self.kernel.module().device())) {
+                // Its address may be that of something else here.
+                return Err(wrong(format!("the buffer for parameter `{}` is on another device", p.name)));
+            }
             let fits = match arg.ty {
                 None => true,
                 Some(_) if p.array => false,
@@ -491,13 +498,8 @@ impl<'a> LaunchBuilder<'a> {
     fn prepare(&self, block: [u32; 3]) -> Result<Ready, Error> {
         let (engine, width, paths, effort) = (self.engine, self.width, self.paths, self.choose_effort());
         let asked = Asked { engine, block, far: self.is_far(block), width, paths, effort };
-        if let Some(ready) = self
-            .kernel
-            .cache()
-            .lock()
-            .ready
-            .get(&asked)
-            .filter(|ready| effort.is_some() || ready.is_current())
+        if let Some(ready) =
+            self.kernel.cache().lock().ready.get(&asked).filter(|ready| ready.is_current(effort))
         {
             return Ok(ready.clone());
         }
@@ -507,9 +509,9 @@ impl<'a> LaunchBuilder<'a> {
     }
 
     fn make_ready(&self, block: [u32; 3]) -> Result<Ready, Error> {
-        let interp = |note: Option<String>| -> Result<Ready, Error> {
+        let interp = |not_made: Option<NotMade>| -> Result<Ready, Error> {
             let program = self.program(Assume::for_block(block, 32))?;
-            Ok(Ready { program, code: Code::Interp(note) })
+            Ok(Ready { program, code: Code::Interp(not_made) })
         };
         if self.engine == Engine::Interp {
             return interp(None);
@@ -522,11 +524,11 @@ impl<'a> LaunchBuilder<'a> {
             let make = || Codes::new(self.kernel.module().device(), &program, paths);
             let codes = self.kernel.cache().lock().jit.entry((assume, paths)).or_insert_with(make).clone();
             let compiled = || match self.choose_effort() {
-                Some(effort) => codes.of(effort).get().clone(),
-                None => codes.get(is_much(&program, self.threads_in_all(block))).clone(),
+                Some(effort) => codes.of(effort).get(),
+                None => codes.get(is_much(&program, self.threads_in_all(block))),
             };
             let made = match KernelText::check(&program) {
-                Err(why) => Some(Err(why.to_string())),
+                Err(why) => Some(Err(NotMade::from(why))),
                 Ok(()) if self.engine == Engine::Jit || self.is_choosy() => Some(compiled()),
                 Ok(()) => codes.now().cloned(),
             };
@@ -534,9 +536,9 @@ impl<'a> LaunchBuilder<'a> {
                 None => return Ok(Ready { program, code: Code::Later(codes) }),
                 Some(Ok(compiled)) => return Ok(Ready { program, code: Code::Jit(codes, compiled) }),
                 // A kernel whose lanes talk to each other needs exactly the warp in one vector.
-                Some(Err(_)) if width != 32 && self.width.is_none() => width = 32,
+                Some(Err(why)) if !why.passing && width != 32 && self.width.is_none() => width = 32,
                 Some(Err(why)) if self.engine == Engine::Jit => {
-                    return Err(Error::launch(format!("the jit cannot run this kernel: {why}")));
+                    return Err(Error::launch(format!("the jit cannot run this kernel: {}", why.why)));
                 }
                 Some(Err(why)) => return interp(Some(why)),
             }
@@ -591,7 +593,7 @@ pub(crate) struct Ready {
 #[derive(Clone, Debug)]
 enum Code {
     /// The interpreter, and why not the jit.
-    Interp(Option<String>),
+    Interp(Option<NotMade>),
     /// Compiled code, and what else there can be of it.
     Jit(Arc<Codes>, Compiled),
     /// The interpreter until there is compiled code.
@@ -599,10 +601,11 @@ enum Code {
 }
 
 impl Ready {
-    /// Whether there is no more known than when it was made.
-    fn is_current(&self) -> bool {
+    /// Whether there is no more known than when it was made for who asks for this effort.
+    fn is_current(&self, effort: Option<Effort>) -> bool {
         match &self.code {
-            Code::Interp(_) => true,
+            Code::Interp(not_made) => not_made.as_ref().is_none_or(|why| !why.passing),
+            _ if effort.is_some() => true,
             Code::Jit(codes, compiled) => compiled.effort == Effort::Best || !codes.is_best(),
             Code::Later(codes) => codes.now().is_none(),
         }

@@ -3,7 +3,8 @@
 //! A [`Device`] is a virtual GPU with its own memory. It loads PTX into a [`Module`], whose [`Kernel`]s are launched on
 //! [`Buffer`]s. See [`LaunchBuilder`] for a whole example.
 //!
-//! Two engines give the same bits: the interpreter, always there, and the jit, which needs a libLLVM at run time. What goes wrong
+//! Two engines give the same bits: the interpreter, always there, and the jit (the feature `jit`, on x86-64 and aarch64), which needs a
+//! libLLVM at run time. What goes wrong
 //! is an [`Error`] of one of five [kinds](ErrorKind); a faulting kernel never takes the process with it.
 //!
 //! There is no global state; devices are independent, and everything can be used from many threads.
@@ -22,6 +23,13 @@ mod threads;
 mod tiers;
 mod width;
 
+// The one place that knows whether there is a jit; `Cargo.toml` has the same condition.
+#[cfg(all(feature = "jit", unix, target_arch = "x86_64"))]
+pub use hostwarp_jit as jit;
+#[cfg(not(all(feature = "jit", unix, target_arch = "x86_64")))]
+#[path = "no_jit.rs"]
+pub mod jit;
+
 pub use buffer::{Buffer, Pod};
 pub use cache::{Cache, CacheUsage};
 pub use device::{Device, DeviceBuilder};
@@ -37,7 +45,6 @@ pub use schedule::{Progress, RESIDENT};
 pub use hostwarp_compile as compile;
 pub use hostwarp_ir as ir;
 pub use hostwarp_isa as isa;
-pub use hostwarp_jit as jit;
 pub use hostwarp_memory as memory;
 pub use hostwarp_plan as plan;
 pub use hostwarp_syntax as syntax;

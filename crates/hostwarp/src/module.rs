@@ -2,6 +2,7 @@
 
 use crate::code::Codes;
 use crate::error::InputError;
+use crate::jit::Paths;
 use crate::launch::{Asked, LaunchBuilder, Ready};
 use crate::{Device, Error};
 use hostwarp_compile as compile;
@@ -9,7 +10,6 @@ use hostwarp_compile::{Diagnostic, Severity, Unusable};
 use hostwarp_interp::Program;
 use hostwarp_ir as ir;
 use hostwarp_isa::Profile;
-use hostwarp_jit::Paths;
 use hostwarp_memory::{Block, Space};
 use hostwarp_plan::Assume;
 use std::collections::HashMap;

@@ -10,10 +10,10 @@
 
 use crate::Effort;
 use crate::code::{Codes, Compiled, Soon};
+use crate::jit::{JitKernel, Paths};
 use crate::threads::Threads;
 use crate::tiers::Climb;
 use hostwarp_interp::{Cta, KernelFault, Launch, Outcome};
-use hostwarp_jit::{JitKernel, Paths};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Mutex;

@@ -66,7 +66,11 @@ impl Threads {
 }
 
 fn start(threads: usize) -> Option<ThreadPool> {
-    ThreadPoolBuilder::new().num_threads(threads).thread_name(|n| format!("hostwarp {n}")).build().ok()
+    let spawn = |thread: rayon_core::ThreadBuilder| {
+        let builder = std::thread::Builder::new().name(format!("hostwarp {}", thread.index()));
+        hostwarp_system::thread::spawn(builder, || thread.run()).map(drop)
+    };
+    ThreadPoolBuilder::new().num_threads(threads).spawn_handler(spawn).build().ok()
 }
 
 #[cfg(test)]

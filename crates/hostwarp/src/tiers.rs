@@ -8,10 +8,10 @@
 //! Compiled code comes in two [efforts](crate::Effort): first what the compiler makes quickly, and if that has run for a while what it makes with care.
 
 use crate::Effort;
-use crate::code::{Codes, Compiled, Soon};
+use crate::code::{Codes, Compiled, MadeCode, Soon};
+use crate::jit::JitKernel;
 use crate::schedule::{Interp, Jit, RunCtas};
 use hostwarp_interp::{Cta, Launch, Outcome, Program, Runner};
-use hostwarp_jit::JitKernel;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -81,7 +81,7 @@ impl<'a> Climb<'a> {
         self.codes.of(if self.on_quick { Effort::Best } else { Effort::Quick })
     }
 
-    fn now(&self) -> Option<&'a Result<Compiled, String>> {
+    fn now(&self) -> Option<&'a MadeCode> {
         if self.on_quick { self.codes.of(Effort::Best).now() } else { self.codes.now() }
     }
 
@@ -220,7 +220,7 @@ impl InTurns {
     pub(crate) fn new(codes: &Codes, effort: Option<Effort>, turn: u64) -> InTurns {
         let efforts =
             [Effort::Quick, Effort::Best].into_iter().filter(|e| effort.is_none_or(|only| only == *e));
-        let kernels = efforts.filter_map(|e| Some(codes.of(e).get().as_ref().ok()?.kernel.clone())).collect();
+        let kernels = efforts.filter_map(|e| Some(codes.of(e).get().ok()?.kernel)).collect();
         InTurns { kernels, turn }
     }
 }

@@ -1,8 +1,8 @@
 //! How many lanes the jit puts into one group: as many as the registers hold of what is alive at once.
 
+use crate::jit::Paths;
+use crate::jit::target::Target;
 use hostwarp_ir::{Function, Inst, Op, Term, Type};
-use hostwarp_jit::Paths;
-use hostwarp_jit::target::Target;
 use hostwarp_plan::{Assume, Loop, Plan, Shape, may_split_warps};
 
 /// What the choice depends on.

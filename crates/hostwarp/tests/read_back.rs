@@ -1,6 +1,8 @@
 //! Tiles in shared memory that are stored and read back in rows: what is read is right, whoever runs the kernel and wherever it goes over from
 //! compiled code to the interpreter, and what nobody reads from memory is not stored.
 
+#![cfg(all(feature = "jit", unix, target_arch = "x86_64"))]
+
 use std::fmt::Write;
 
 use hostwarp::jit::target::Target;

@@ -1,9 +1,9 @@
 //! Running a CTA.
 //!
 //! Warps are taken in batches. Within a batch, all lanes at one block form a group and run it together, instruction by
-//! instruction, over columns of the whole batch; the group at the lowest position in the plan's order goes first. A group
-//! that keeps going round a loop while others could go on lets them go on after [`SPINS`] turns, so every lane that can
-//! go on does so in the end.
+//! instruction, over columns of the whole batch; which group runs next is the plan's to say ([`hostwarp_plan::Plan::runs_next`]). Groups
+//! that keep going round a cycle while others could go on let them go on after [`SPINS`] iterations if they seem to wait for somebody, else after
+//! [`LONG_SPINS`]: so every lane that can go on does so in the end.
 
 use crate::cta::{Cta, FrameBuffer, Outcome, Runner, for_each_lane};
 use crate::fault::KernelFaultKind;
@@ -17,14 +17,16 @@ use crate::regs::Regs;
 use crate::rows::{InMemory, Sum};
 use crate::segments::Segment;
 use crate::shape::{Affine, Column, Extents};
-use hostwarp_ir::{BarrierKind, Block, Special, TrapKind};
+use hostwarp_ir::{BarrierKind, Block, Special};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Warps that run together at most: enough to make calls cheap, few enough for their registers to stay in the cache.
 pub(crate) const BATCH: usize = 128;
-/// Back-edges a group may take while others of its batch could go on.
+/// Back-edges that groups may take in cycles that wait for others while others could go on.
 const SPINS: u32 = 256;
+/// As above, in cycles that do not seem to wait for anybody.
+const LONG_SPINS: u32 = 1 << 18;
 /// Instructions (counted once per warp) a batch runs before the next one gets its turn.
 const TURN: u64 = 1 << 20;
 /// Instructions (counted once per warp) between looks at the launch's limits.
@@ -58,6 +60,25 @@ pub(crate) struct Scratch {
     shapes: Vec<Vec<Column>>,
     /// First warp of the batch whose turn it is.
     turn: usize,
+}
+
+/// Sees to it that every group that can go on does so in the end, whatever the convergence rule says.
+#[derive(Default)]
+struct Fairness {
+    /// How long the rule has been followed while there were several groups.
+    spun: u32,
+    /// Groups below this position have had their chance.
+    floor: Option<u32>,
+}
+
+impl Fairness {
+    /// A group has gone back to the header of a cycle.
+    fn spun(&mut self, header: u32, waits: bool) {
+        self.spun += if waits { LONG_SPINS / SPINS } else { 1 };
+        if self.spun > LONG_SPINS {
+            *self = Fairness { spun: 0, floor: Some(header + 1) };
+        }
+    }
 }
 
 /// Lanes of a batch at one block.
@@ -409,34 +430,25 @@ impl<'a, 'l> Machine<'a, 'l> {
             self.refill();
         }
         let began = self.spent;
-        // Groups below this position have had their chance.
-        let mut floor = 0;
-        let mut spins = 0;
+        let mut fair = Fairness::default();
+        // Where a group has run last, unless the rule has been left since.
+        let mut last = None;
         let end = loop {
-            let lowest = |floor: u32, groups: &[Group]| {
-                let open = groups.iter().enumerate().filter(|(_, g)| g.position >= floor);
-                open.min_by_key(|(_, g)| g.position).map(|(i, _)| i)
-            };
-            let Some(next) = lowest(floor, &self.groups).or_else(|| {
-                floor = 0;
-                lowest(0, &self.groups)
-            }) else {
+            let Some(next) = self.next_group(&mut fair, last) else {
                 break TurnEnd::Waits;
             };
             let mut group = self.groups.swap_remove(next);
             self.set_masks(&group.masks);
             self.find_needed();
             let end = loop {
+                last = Some(self.code.blocks[group.block as usize].position);
                 let went = self.run_block(&mut group)?;
                 let alone = went.together && self.groups.is_empty();
                 if went.together && !alone {
                     self.join(group.block, &group.masks);
                 }
                 if let Some(to) = went.back.filter(|_| self.groups.len() > 1) {
-                    spins += 1;
-                    if spins > SPINS {
-                        (floor, spins) = (to + 1, 0);
-                    }
+                    fair.spun(to, self.waits(to));
                 }
                 let mut end = None;
                 if self.spent - *looked >= LOOK {
@@ -468,6 +480,36 @@ impl<'a, 'l> Machine<'a, 'l> {
             }
         }
         Ok(end)
+    }
+
+    /// Whether lanes go round the cycle that begins at a position because of what others do.
+    fn waits(&self, header: u32) -> bool {
+        let plan = self.launch.program.plan();
+        let cycle = plan.loop_of[plan.order[header as usize].index()];
+        cycle.is_some_and(|l| plan.loops[l].waits)
+    }
+
+    /// The group that runs next.
+    fn next_group(&self, fair: &mut Fairness, last: Option<u32>) -> Option<usize> {
+        let groups = &self.groups;
+        if groups.len() <= 1 {
+            fair.floor = None;
+            return groups.first().map(|_| 0);
+        }
+        let lowest = |from: u32| {
+            let open = groups.iter().enumerate().filter(|(_, g)| g.position >= from);
+            open.min_by_key(|(_, g)| g.position).map(|(i, _)| i)
+        };
+        if let Some(floor) = fair.floor {
+            // Once all above have had their chance, those below have theirs, from the lowest on.
+            return lowest(floor).or_else(|| {
+                fair.floor = None;
+                lowest(0)
+            });
+        }
+        let positions: smallvec::SmallVec<[u32; 16]> = groups.iter().map(|g| g.position).collect();
+        let next = self.launch.program.plan().runs_next(last, &positions);
+        groups.iter().position(|g| g.position == next)
     }
 
     /// Puts lanes that have become ready into groups.
@@ -707,14 +749,7 @@ impl<'a, 'l> Machine<'a, 'l> {
                 apart(None)
             }
             Terminator::Trap(kind) => {
-                let kind = match kind {
-                    TrapKind::Trap => KernelFaultKind::Trap,
-                    TrapKind::Breakpoint => KernelFaultKind::Breakpoint,
-                    TrapKind::Unsupported(n) => {
-                        let what = self.launch.program.func().unsupported.get(*n as usize);
-                        KernelFaultKind::Unsupported(what.cloned().unwrap_or_default())
-                    }
-                };
+                let kind = KernelFaultKind::of_trap(*kind, self.launch.program.func());
                 Err(Box::new(Stop { kind, line, lane: self.lowest(masks) }))
             }
             // Where all lanes come to a barrier together, none has to wait.

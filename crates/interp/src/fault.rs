@@ -1,5 +1,6 @@
 //! How a kernel can fail while it runs, and how that is told.
 
+use hostwarp_ir::{Function, TrapKind};
 use hostwarp_memory::Fault;
 use std::fmt;
 
@@ -12,6 +13,14 @@ pub enum KernelFaultKind {
     Trap,
     /// The `brkpt` instruction.
     Breakpoint,
+    /// An `assert` that does not hold: `__assertfail` was called.
+    Assert,
+    /// A call through a register that holds the address of no function, or of one with other parameters.
+    BadCall,
+    /// The stack, on which a function finds where it returns to, was overwritten.
+    BadReturn,
+    /// Functions that call each other too deeply, or `alloca` of more than there is.
+    StackOverflow,
     /// Threads wait for each other and none can go on.
     Deadlock {
         /// Who waits for what.
@@ -109,12 +118,39 @@ impl fmt::Display for Waiting {
     }
 }
 
+impl KernelFaultKind {
+    /// What happens where a block of `func` ends in a trap.
+    pub fn of_trap(kind: TrapKind, func: &Function) -> KernelFaultKind {
+        match kind {
+            TrapKind::Trap => KernelFaultKind::Trap,
+            TrapKind::Breakpoint => KernelFaultKind::Breakpoint,
+            TrapKind::Assert => KernelFaultKind::Assert,
+            TrapKind::BadCall => KernelFaultKind::BadCall,
+            TrapKind::BadReturn => KernelFaultKind::BadReturn,
+            TrapKind::StackOverflow => KernelFaultKind::StackOverflow,
+            TrapKind::Unsupported(n) => {
+                KernelFaultKind::Unsupported(func.unsupported.get(n as usize).cloned().unwrap_or_default())
+            }
+        }
+    }
+}
+
 impl fmt::Display for KernelFaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KernelFaultKind::Memory(fault) => fault.fmt(f),
             KernelFaultKind::Trap => f.write_str("trap"),
             KernelFaultKind::Breakpoint => f.write_str("breakpoint"),
+            KernelFaultKind::Assert => f.write_str("an assertion failed"),
+            KernelFaultKind::BadCall => f.write_str(
+                "a call through a register that holds the address of no function with this prototype",
+            ),
+            KernelFaultKind::BadReturn => f.write_str(
+                "the place to return to was overwritten: something wrote behind its local variables",
+            ),
+            KernelFaultKind::StackOverflow => {
+                f.write_str("the stack is full: calls nest too deeply, or `alloca` takes too much")
+            }
             KernelFaultKind::Deadlock { waiting } => {
                 f.write_str("deadlock: no thread of the CTA can go on")?;
                 for w in waiting {

@@ -539,6 +539,8 @@ impl Lowering<'_> {
             }
             Term::Exit => Terminator::Exit,
             Term::Trap(kind) => Terminator::Trap(*kind),
+            // Linking leaves none.
+            Term::Call(_) | Term::Return(_) => Terminator::Trap(TrapKind::BadCall),
             Term::Barrier { kind, id, count, next } => Terminator::Barrier {
                 kind: *kind,
                 id: self.arg(*id),

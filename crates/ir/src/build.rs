@@ -1,8 +1,9 @@
 //! Building functions: typed helpers for ops, and SSA construction for variables assigned many times.
 //!
-//! Variables follow Braun et al., "Simple and Efficient Construction of Static Single Assignment Form" (2013), with all
-//! block arguments filled in at the end, when every predecessor is known.
+//! While a function is built, reading a variable that its block has not assigned gives a value that stands for whatever it will be; what that is, and which blocks
+//! take it as a parameter, is filled in at the end (`ssa.rs`), when every predecessor is known.
 
+use crate::ssa::Note;
 use crate::*;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -10,9 +11,6 @@ use smallvec::SmallVec;
 /// A variable: something with a type that may be assigned many times (a PTX register).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Var(pub u32);
-
-/// Of a chain of blocks that leave a variable alone, every so many-th remembers what it holds.
-const NOTED: usize = 8;
 
 /// Builds a [`Function`] block by block.
 pub struct Builder {
@@ -23,9 +21,8 @@ pub struct Builder {
     /// What a variable holds at the end of a block, as far as known.
     defs: FxHashMap<(Block, Var), Value>,
     terminated: Vec<bool>,
-    preds: Vec<Vec<Block>>,
-    /// The variable behind each parameter of each block.
-    param_vars: Vec<Vec<Var>>,
+    /// What stands for a variable at the start of a block.
+    reads: Vec<Note>,
 }
 
 /// Typed construction of ops. The verifier checks that arguments have the types [`Op`] documents.
@@ -39,8 +36,7 @@ impl Builder {
             vars: vec![],
             defs: FxHashMap::default(),
             terminated: vec![false],
-            preds: vec![vec![]],
-            param_vars: vec![vec![]],
+            reads: vec![],
         };
         let start = b.new_block();
         b.jump(start);
@@ -254,8 +250,6 @@ impl Builder {
     pub fn new_block(&mut self) -> Block {
         self.func.blocks.push(BlockData { params: vec![], insts: vec![], term: Term::Exit, term_line: 0 });
         self.terminated.push(false);
-        self.preds.push(vec![]);
-        self.param_vars.push(vec![]);
         Block(self.func.blocks.len() as u32 - 1)
     }
 
@@ -278,9 +272,6 @@ impl Builder {
     pub fn terminate(&mut self, term: Term) {
         if self.is_terminated() {
             return;
-        }
-        for t in term.targets() {
-            self.preds[t.block.index()].push(self.current);
         }
         let data = &mut self.func.blocks[self.current.index()];
         data.term = term;
@@ -320,80 +311,60 @@ impl Builder {
         if let Some(&v) = self.defs.get(&(self.current, var)) {
             return v;
         }
-        self.define_at_top(self.current, var)
+        self.stand_in(var)
     }
 
-    /// Zero in the entry block, elsewhere a parameter that `finish` fills in.
-    fn define_at_top(&mut self, block: Block, var: Var) -> Value {
+    /// Something to stand for what it is at the start of the current block, until `finish` knows.
+    fn stand_in(&mut self, var: Var) -> Value {
         let v = self.func.new_value(self.vars[var.0 as usize]);
-        let data = &mut self.func.blocks[block.index()];
-        if block == Block::ENTRY {
-            let zero =
-                Inst { op: Op::Const(0), args: SmallVec::new(), guard: None, result: Some(v), line: 0 };
-            data.insts.insert(0, zero);
-        } else {
-            data.params.push(v);
-            self.param_vars[block.index()].push(var);
-        }
-        self.defs.insert((block, var), v);
+        self.reads.push(Note { var: var.0, block: self.current.0, value: v });
+        self.defs.insert((self.current, var), v);
         v
     }
 
-    /// What the variable holds at the end of `block`. A loop, not recursion: a long chain of blocks must not use up the stack.
-    fn read_at_end(&mut self, block: Block, var: Var) -> Value {
-        let mut chain = vec![];
-        let mut at = block;
-        let v = loop {
-            if let Some(&v) = self.defs.get(&(at, var)) {
-                break v;
-            }
-            match self.preds[at.index()].as_slice() {
-                [one] if at != Block::ENTRY && chain.len() < self.preds.len() => {
-                    chain.push(at);
-                    at = *one;
-                }
-                _ => break self.define_at_top(at, var),
-            }
-        };
-        // A long way is not to be gone again; noting a short one at every step would cost more than going it.
-        for b in chain.into_iter().skip(NOTED - 1).step_by(NOTED) {
-            self.defs.insert((b, var), v);
+    /// Goes on with a finished function: its blocks may be switched to and changed, and variables read and assigned in them.
+    pub(crate) fn resume(func: Function) -> Builder {
+        Builder {
+            current: Block::ENTRY,
+            line: 0,
+            vars: vec![],
+            defs: FxHashMap::default(),
+            terminated: vec![true; func.blocks.len()],
+            reads: vec![],
+            func,
         }
-        v
+    }
+
+    /// As [`finish`](Self::finish), each first value replaced by the second one everywhere.
+    pub(crate) fn finish_with(mut self, replaced: &[(Value, Value)]) -> Function {
+        let mut subst = opt::Subst::new(&self.func);
+        for (old, new) in replaced {
+            subst.set(*old, *new);
+        }
+        self.defs.values_mut().for_each(|v| *v = subst.find(*v));
+        subst.apply(&mut self.func);
+        self.finish()
     }
 
     /// Fills in all block arguments and returns the function, [verified](verify) in debug builds.
     pub fn finish(mut self) -> Function {
-        // Reading a predecessor may make parameters there, so go round until no block has any left to fill.
-        let mut filled = vec![0; self.func.blocks.len()];
-        let mut sources = self.preds.clone();
-        for list in &mut sources {
-            list.sort_unstable();
-            list.dedup();
-        }
-        loop {
-            let mut changed = false;
-            for (b, filled) in filled.iter_mut().enumerate() {
-                while *filled < self.param_vars[b].len() {
-                    let var = self.param_vars[b][*filled];
-                    *filled += 1;
-                    changed = true;
-                    for &pred in &sources[b] {
-                        let arg = self.read_at_end(pred, var);
-                        for t in self.func.blocks[pred.index()].term.targets_mut() {
-                            if t.block.index() == b {
-                                t.args.push(arg);
-                            }
-                        }
-                    }
-                }
-            }
-            if !changed {
-                break;
-            }
-        }
         let mut func = self.func;
-        opt::prune_unreachable(&mut func);
+        let number = opt::prune_unreachable(&mut func);
+        let keep = |note: Note| match &number {
+            None => Some(note),
+            Some(number) => number[note.block as usize].map(|b| Note { block: b.0, ..note }),
+        };
+        let stands_in: FxHashMap<(u32, u32), Value> =
+            self.reads.iter().map(|r| ((r.block, r.var), r.value)).collect();
+        let written = |((block, var), value): ((Block, Var), Value)| {
+            // What was only read is as it was.
+            let only_read = stands_in.get(&(block.0, var.0)) == Some(&value);
+            (!only_read).then_some(Note { var: var.0, block: block.0, value })
+        };
+        let writes =
+            std::mem::take(&mut self.defs).into_iter().filter_map(written).filter_map(keep).collect();
+        let reads = std::mem::take(&mut self.reads).into_iter().filter_map(keep).collect();
+        ssa::fill_in(&mut func, reads, writes);
         opt::remove_trivial_params(&mut func);
         #[cfg(debug_assertions)]
         if let Err(e) = verify(&func) {

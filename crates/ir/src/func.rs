@@ -68,6 +68,49 @@ pub enum TrapKind {
     Breakpoint,
     /// Something this kernel reached and Hostwarp does not do yet: index into [`Function::unsupported`].
     Unsupported(u32),
+    /// A call through a value that is the address of no function, or of one with another signature.
+    BadCall,
+    /// A return to where no call was: the lane's stack was overwritten.
+    BadReturn,
+    /// Calls that were nested too deeply, or `alloca` of too much.
+    StackOverflow,
+    /// The function `__assertfail` was called.
+    Assert,
+}
+
+/// A function of a [`Module`]: index into [`Module::functions`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct FuncId(pub u32);
+
+impl FuncId {
+    /// As an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Whom a call calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Callee {
+    /// This function.
+    Direct(FuncId),
+    /// The function at this address (i64); a value that is no address of a function with this signature is a fault.
+    Indirect(Value),
+}
+
+/// A call: how a block ends that goes on at `next` when the callee has returned.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Call {
+    /// Whom.
+    pub callee: Callee,
+    /// The first byte of local memory that is free (i32, a multiple of 16).
+    pub stack: Value,
+    /// One value per parameter.
+    pub args: Vec<Value>,
+    /// What the callee returns, defined by the call.
+    pub results: Vec<Value>,
+    /// Where to go on.
+    pub next: Target,
 }
 
 /// How a block ends.
@@ -83,6 +126,10 @@ pub enum Term {
     Exit,
     /// The launch fails here.
     Trap(TrapKind),
+    /// Call a function. Linking leaves none of these.
+    Call(Box<Call>),
+    /// Return these to the caller. Linking leaves none of these.
+    Return(Vec<Value>),
     /// Arrive at barrier `id` (i32) of the CTA and go on at `next` as `kind` says. `count` (i32) is the number of threads
     /// expected, all threads of the CTA that have not exited if `None`.
     Barrier {
@@ -111,8 +158,26 @@ impl Term {
             Term::Jump(t) => [t].into_iter().collect(),
             Term::Branch(_, a, b) => [a, b].into_iter().collect(),
             Term::Switch(_, ts) => ts.iter().collect(),
-            Term::Exit | Term::Trap(_) => SmallVec::new(),
+            Term::Exit | Term::Trap(_) | Term::Return(_) => SmallVec::new(),
+            Term::Call(call) => [&call.next].into_iter().collect(),
             Term::Barrier { next, .. } | Term::WarpSync { next, .. } => [next].into_iter().collect(),
+        }
+    }
+
+    /// The target of a branch or switch all of whose ways are one: it goes nowhere else, whatever it goes by.
+    pub fn only(&self) -> Option<&Target> {
+        match self {
+            Term::Branch(_, a, b) if a == b => Some(a),
+            Term::Switch(_, ts) if ts.windows(2).all(|w| w[0] == w[1]) => ts.first(),
+            _ => None,
+        }
+    }
+
+    /// The values it defines.
+    pub fn results(&self) -> &[Value] {
+        match self {
+            Term::Call(call) => &call.results,
+            _ => &[],
         }
     }
 
@@ -122,7 +187,8 @@ impl Term {
             Term::Jump(t) => [t].into_iter().collect(),
             Term::Branch(_, a, b) => [a, b].into_iter().collect(),
             Term::Switch(_, ts) => ts.iter_mut().collect(),
-            Term::Exit | Term::Trap(_) => SmallVec::new(),
+            Term::Exit | Term::Trap(_) | Term::Return(_) => SmallVec::new(),
+            Term::Call(call) => [&mut call.next].into_iter().collect(),
             Term::Barrier { next, .. } | Term::WarpSync { next, .. } => [next].into_iter().collect(),
         }
     }
@@ -133,6 +199,14 @@ impl Term {
             Term::Branch(c, ..) | Term::Switch(c, _) => [*c].into_iter().collect(),
             Term::Barrier { id, count, .. } => [Some(*id), *count].into_iter().flatten().collect(),
             Term::WarpSync { mask, .. } => [*mask].into_iter().collect(),
+            Term::Return(values) => values.iter().copied().collect(),
+            Term::Call(call) => {
+                let pointer = match call.callee {
+                    Callee::Indirect(pointer) => Some(pointer),
+                    Callee::Direct(_) => None,
+                };
+                pointer.into_iter().chain([call.stack]).chain(call.args.iter().copied()).collect()
+            }
             _ => SmallVec::new(),
         }
     }
@@ -146,6 +220,14 @@ impl Term {
                 count.iter_mut().for_each(&mut f);
             }
             Term::WarpSync { mask, .. } => f(mask),
+            Term::Return(values) => values.iter_mut().for_each(&mut f),
+            Term::Call(call) => {
+                if let Callee::Indirect(pointer) = &mut call.callee {
+                    f(pointer);
+                }
+                f(&mut call.stack);
+                call.args.iter_mut().for_each(&mut f);
+            }
             _ => {}
         }
         for t in self.targets_mut() {
@@ -178,11 +260,58 @@ pub struct KernelInfo {
     pub local_bytes: u32,
 }
 
-/// One kernel.
+/// A variable in a function's frame, or in shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// Bytes.
+    pub size: u64,
+    /// Alignment, a power of two.
+    pub align: u64,
+}
+
+/// What a program consists of: kernels and the functions they call.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Module {
+    /// The functions; none for one that is only declared, or that has no IR.
+    pub functions: Vec<Option<Function>>,
+    /// Static variables in shared memory. A kernel gets a place for those that it, or a function it calls, uses.
+    pub shared: Vec<Slot>,
+    /// The functions whose address is taken. That of the n-th is [`Module::address`].
+    pub taken: Vec<FuncId>,
+}
+
+impl Module {
+    /// Where functions begin; below are no addresses of anything.
+    pub const CODE: u64 = 0x7f00_0000_0000_0000;
+    /// How far they are apart.
+    pub(crate) const STEP: u64 = 16;
+
+    /// The address of the n-th function whose address is taken.
+    pub const fn address(n: usize) -> u64 {
+        Module::CODE + (n as u64 + 1) * Module::STEP
+    }
+
+    /// Notes that the address of a function is taken, and answers it.
+    pub fn take_address(&mut self, of: FuncId) -> u64 {
+        let n = self.taken.iter().position(|t| *t == of).unwrap_or_else(|| {
+            self.taken.push(of);
+            self.taken.len() - 1
+        });
+        Module::address(n)
+    }
+}
+
+/// A kernel, or a function that kernels call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Function {
     /// Its name.
     pub name: String,
+    /// What it is called with; none for a kernel. Defined before the entry block.
+    pub params: Vec<Value>,
+    /// What it returns.
+    pub results: Vec<Type>,
+    /// Its variables in local memory.
+    pub slots: Vec<Slot>,
     /// What a launch needs to know.
     pub info: KernelInfo,
     /// The blocks; the first is the entry.
@@ -200,6 +329,9 @@ impl Function {
     pub fn new(name: impl Into<String>) -> Function {
         Function {
             name: name.into(),
+            params: vec![],
+            results: vec![],
+            slots: vec![],
             info: KernelInfo::default(),
             blocks: vec![BlockData { params: vec![], insts: vec![], term: Term::Exit, term_line: 0 }],
             types: vec![],

@@ -22,11 +22,15 @@
 #![forbid(unsafe_code)]
 
 mod build;
+pub mod calls;
+mod dominators;
 pub mod fold;
 mod func;
 mod halves;
 mod op;
 mod opt;
+mod promote;
+mod ssa;
 mod table;
 mod text;
 mod types;
@@ -36,12 +40,16 @@ pub mod eval;
 pub mod expand;
 
 pub use build::{Builder, Var};
-pub use func::{Block, BlockData, Function, Inst, KernelInfo, Target, Term, TrapKind, Value};
+pub use dominators::{dominators, immediate_dominators};
+pub use func::{
+    Block, BlockData, Call, Callee, FuncId, Function, Inst, KernelInfo, Module, Slot, Target, Term, TrapKind,
+    Value,
+};
 pub use op::{
     AtomicOp, Axis, BarrierKind, FBin, FCmp, IntBin, IntCmp, IntUn, Mem, Op, Order, Round, Scope, Space,
-    Special,
+    Special, Symbol,
 };
 pub use opt::optimize;
 pub use table::Table;
 pub use types::{Elem, Type};
-pub use verify::{dominators, verify, verify_primitive};
+pub use verify::{verify, verify_primitive};

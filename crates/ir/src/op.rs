@@ -200,6 +200,24 @@ impl Special {
     }
 }
 
+/// Something whose address is only known when a kernel and all it calls are put together ([`crate::calls::link`]).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Symbol {
+    /// A slot of the function's frame in local memory: index into [`crate::Function::slots`]. `i32`.
+    Slot(u32),
+    /// The first byte of local memory above the function's frame. `i32`.
+    StackTop,
+    /// The first byte of local memory no thread has: where the stack must end. `i32`.
+    StackLimit,
+    /// A static variable in shared memory: index into [`crate::Module::shared`]. `i32`.
+    Shared(u32),
+    /// Where dynamic shared memory begins, behind all static one. `i32`.
+    DynamicShared {
+        /// At a multiple of this, and of 16.
+        align: u32,
+    },
+}
+
 /// A state space. An address in `Generic` is decoded by the memory map, in the others it is relative to the space
 /// (`Global`: the device address itself).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -313,6 +331,8 @@ pub enum Op {
     Const(u64),
     /// () → i32 or i64.
     Special(Special),
+    /// () → i32. Not primitive: linking makes a constant of it.
+    Address(Symbol),
 
     /// (T, T) → T, T integer (`And`, `Or`, `Xor` also on i1; nothing else on i1).
     Int(IntBin),

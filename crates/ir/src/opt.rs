@@ -137,8 +137,8 @@ impl Subst {
     }
 }
 
-/// Removes blocks that cannot be reached and renumbers the rest, order kept.
-pub(crate) fn prune_unreachable(func: &mut Function) {
+/// Removes blocks that cannot be reached and renumbers the rest, order kept. Answers the new numbers, if there are any.
+pub(crate) fn prune_unreachable(func: &mut Function) -> Option<Vec<Option<Block>>> {
     let mut reached = vec![false; func.blocks.len()];
     let mut work = vec![Block::ENTRY];
     while let Some(b) = work.pop() {
@@ -147,16 +147,14 @@ pub(crate) fn prune_unreachable(func: &mut Function) {
         }
     }
     if reached.iter().all(|r| *r) {
-        return;
+        return None;
     }
-    let mut number = vec![Block(0); reached.len()];
     let mut next = 0;
-    for (i, r) in reached.iter().enumerate() {
-        if *r {
-            number[i] = Block(next);
-            next += 1;
-        }
-    }
+    let renumber = |reached: &bool| {
+        next += u32::from(*reached);
+        reached.then(|| Block(next - 1))
+    };
+    let number: Vec<Option<Block>> = reached.iter().map(renumber).collect();
     let mut i = 0;
     func.blocks.retain(|_| {
         i += 1;
@@ -164,63 +162,107 @@ pub(crate) fn prune_unreachable(func: &mut Function) {
     });
     for b in &mut func.blocks {
         for t in b.term.targets_mut() {
-            t.block = number[t.block.index()];
+            // What a block that is reached goes to is reached.
+            t.block = number[t.block.index()].unwrap_or(Block::ENTRY);
         }
     }
+    Some(number)
 }
 
-/// How often trivial parameters are looked for: once more for each loop they are carried round. Leaving some is harmless.
-const ROUNDS: usize = 64;
-
 /// Removes parameters that only ever get one value (or themselves).
+///
+/// Each parameter watches two different values it is handed; it is looked at again only when one of them turns out to be another one, and then goes on in its
+/// list where it stopped. So every argument is looked at about once, however long the chains are.
 pub(crate) fn remove_trivial_params(func: &mut Function) {
-    let mut subst = Subst::new(func);
-    for _ in 0..ROUNDS {
-        /// What a parameter is handed.
-        #[derive(Clone, Copy, PartialEq)]
-        enum Handed {
-            Nothing,
-            One(Value),
-            Several,
+    const NONE: u32 = u32::MAX;
+    struct Param {
+        value: Value,
+        /// Its arguments in the table of all, as far as they have not been looked at.
+        next: u32,
+        end: u32,
+        watched: [Option<Value>; 2],
+        trivial: bool,
+    }
+    let firsts: Vec<u32> = func
+        .blocks
+        .iter()
+        .scan(0, |sum, b| {
+            *sum += b.params.len() as u32;
+            Some(*sum - b.params.len() as u32)
+        })
+        .collect();
+    let of_block = |to: Block, i: usize| firsts[to.index()] as usize + i;
+    let mut params: Vec<Param> = (func.blocks.iter().flat_map(|b| &b.params))
+        .map(|p| Param { value: *p, next: 0, end: 0, watched: [None; 2], trivial: false })
+        .collect();
+    if params.is_empty() {
+        return;
+    }
+    // `end` counts at first.
+    for t in func.blocks.iter().flat_map(|b| b.term.targets()) {
+        (0..t.args.len()).for_each(|i| params[of_block(t.block, i)].end += 1);
+    }
+    let mut total = 0;
+    for p in &mut params {
+        total += p.end;
+        (p.next, p.end) = (total - p.end, total - p.end);
+    }
+    let mut args = vec![Value(0); total as usize];
+    for t in func.blocks.iter().flat_map(|b| b.term.targets()) {
+        for (i, a) in t.args.iter().enumerate() {
+            let p = &mut params[of_block(t.block, i)];
+            args[p.end as usize] = *a;
+            p.end += 1;
         }
-        let mut handed: Vec<Vec<Handed>> =
-            func.blocks.iter().map(|b| vec![Handed::Nothing; b.params.len()]).collect();
-        for b in &func.blocks {
-            for t in b.term.targets() {
-                for (i, arg) in t.args.iter().enumerate() {
-                    let arg = subst.find(*arg);
-                    if arg == func.blocks[t.block.index()].params[i] {
-                        continue;
+    }
+    let mut subst = Subst::new(func);
+    // Who watches a parameter. Only those can turn out to be something else.
+    let mut number = vec![NONE; func.types.len()];
+    for (n, p) in params.iter().enumerate() {
+        number[p.value.index()] = n as u32;
+    }
+    let mut watchers: Vec<Vec<u32>> = vec![vec![]; params.len()];
+    let mut work: Vec<u32> = (0..params.len() as u32).rev().collect();
+    let mut any = false;
+    while let Some(n) = work.pop() {
+        let p = &mut params[n as usize];
+        if p.trivial {
+            continue;
+        }
+        let before = p.watched;
+        let [a, b] = before.map(|w| w.map(|w| subst.find(w)).filter(|w| *w != p.value));
+        p.watched = if a.is_none() || a == b { [a.or(b), None] } else { [a, b] };
+        while p.watched[1].is_none() && p.next < p.end {
+            let arg = subst.find(args[p.next as usize]);
+            p.next += 1;
+            if arg != p.value && p.watched[0] != Some(arg) {
+                let free = usize::from(p.watched[0].is_some());
+                p.watched[free] = Some(arg);
+            }
+        }
+        match p.watched {
+            [Some(only), None] => {
+                p.trivial = true;
+                any = true;
+                subst.set(p.value, only);
+                work.append(&mut watchers[n as usize]);
+            }
+            watched => {
+                for w in watched.into_iter().flatten().filter(|w| !before.contains(&Some(*w))) {
+                    if let Some(list) = watchers.get_mut(number[w.index()] as usize) {
+                        list.push(n);
                     }
-                    let slot = &mut handed[t.block.index()][i];
-                    *slot = match *slot {
-                        Handed::Nothing => Handed::One(arg),
-                        Handed::One(v) if v == arg => Handed::One(arg),
-                        _ => Handed::Several,
-                    };
                 }
             }
         }
-        let mut any = false;
-        let drop: Vec<Vec<bool>> = (handed.iter().enumerate())
-            .map(|(b, list)| {
-                let mut mark = |(i, h): (usize, &Handed)| match h {
-                    Handed::One(v) => {
-                        subst.set(func.blocks[b].params[i], *v);
-                        any = true;
-                        true
-                    }
-                    _ => false,
-                };
-                list.iter().enumerate().map(&mut mark).collect()
-            })
-            .collect();
-        if !any {
-            break;
-        }
-        drop_params(func, &drop);
     }
-    subst.apply(func);
+    if any {
+        let mut marks = params.iter().map(|p| p.trivial);
+        let mut take = |b: &BlockData| marks.by_ref().take(b.params.len()).collect();
+        let drop: Vec<Vec<bool>> = func.blocks.iter().map(&mut take).collect();
+        drop_params(func, &drop);
+        subst.apply(func);
+    }
 }
 
 /// Drops the marked parameters and the arguments handed to them.
@@ -519,7 +561,7 @@ fn common_subexpressions(func: &mut Function) {
 }
 
 /// Removes pure instructions and parameters nobody needs.
-fn remove_dead(func: &mut Function) {
+pub(crate) fn remove_dead(func: &mut Function) {
     let mut live = vec![false; func.types.len()];
     let mut work: Vec<Value> = vec![];
     let mut def: FxHashMap<Value, (usize, usize)> = FxHashMap::default();

@@ -76,6 +76,11 @@ impl fmt::Display for Op {
                 };
                 write!(f, "special {}", name.to_lowercase())
             }
+            Op::Address(symbol) => match symbol {
+                Symbol::Slot(n) => write!(f, "address slot{n}"),
+                Symbol::Shared(n) => write!(f, "address shared{n}"),
+                other => write!(f, "address {}", snake(&format!("{other:?}"))),
+            },
             Op::Int(op) => f.write_str(&snake(&format!("{op:?}"))),
             Op::IntUn(op) => f.write_str(&snake(&format!("{op:?}"))),
             Op::Cmp(op) => write!(f, "cmp.{}", snake(&format!("{op:?}"))),
@@ -135,11 +140,17 @@ impl Function {
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let KernelInfo { param_bytes, shared_bytes, local_bytes } = self.info;
-        writeln!(
-            f,
-            "kernel {} (param {param_bytes}, shared {shared_bytes}, local {local_bytes}) {{",
-            self.name
-        )?;
+        if self.params.is_empty() && self.results.is_empty() {
+            let sizes = format!("param {param_bytes}, shared {shared_bytes}, local {local_bytes}");
+            writeln!(f, "kernel {} ({sizes}) {{", self.name)?;
+        } else {
+            let params: Vec<String> = self.params.iter().map(|p| format!("{p}: {}", self.ty(*p))).collect();
+            let results: Vec<String> = self.results.iter().map(|t| t.to_string()).collect();
+            writeln!(f, "func {}({}) -> ({}) {{", self.name, params.join(", "), results.join(", "))?;
+        }
+        for (n, Slot { size, align }) in self.slots.iter().enumerate() {
+            writeln!(f, "    slot{n}: {size} bytes, align {align}")?;
+        }
         for b in self.block_ids() {
             let data = self.block(b);
             let params: Vec<String> = data.params.iter().map(|p| format!("{p}: {}", self.ty(*p))).collect();
@@ -174,6 +185,21 @@ impl fmt::Display for Function {
                     let count = count.map(|c| format!(", {c}")).unwrap_or_default();
                     writeln!(f, "    barrier.{} {id}{count}, {next}", snake(&format!("{kind:?}")))?
                 }
+                Term::Call(call) => {
+                    let callee = match call.callee {
+                        Callee::Direct(id) => format!("f{}", id.0),
+                        Callee::Indirect(pointer) => format!("[{pointer}]"),
+                    };
+                    let results = call.results.iter().map(|r| format!("{r}: {}", self.ty(*r)));
+                    let results: Vec<String> = results.collect();
+                    let (results, args) = (results.join(", "), list(&call.args));
+                    writeln!(
+                        f,
+                        "    ({results}) = call {callee}({args}), stack {}, {}",
+                        call.stack, call.next
+                    )?
+                }
+                Term::Return(values) => writeln!(f, "    return {}", list(values))?,
                 Term::WarpSync { mask, next } => writeln!(f, "    warp_sync {mask}, {next}")?,
             }
         }

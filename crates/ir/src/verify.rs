@@ -24,9 +24,15 @@ fn check(func: &Function, primitive: bool) -> Result<(), String> {
     let at = |b: Block, what: &str| format!("{b}: {what}");
     let known = |v: &Value| v.index() < func.types.len();
     let mut defined = vec![false; func.types.len()];
+    for v in &func.params {
+        if !known(v) || std::mem::replace(&mut defined[v.index()], true) {
+            return Err(format!("the parameter {v} has no type or is there twice"));
+        }
+    }
     for b in func.block_ids() {
         let data = func.block(b);
         let results = data.params.iter().copied().chain(data.insts.iter().filter_map(|i| i.result));
+        let results = results.chain(data.term.results().iter().copied());
         for v in results {
             if !known(&v) {
                 return Err(at(b, &format!("{v} has no type")));
@@ -55,8 +61,22 @@ fn check(func: &Function, primitive: bool) -> Result<(), String> {
         if let Some(bad) = used.iter().copied().chain(handed).find(|v| !known(v) || !defined[v.index()]) {
             return Err(at(b, &format!("{bad} is used and never defined")));
         }
+        if primitive && matches!(data.term, Term::Call(_) | Term::Return(_)) {
+            return Err(at(b, "not a primitive terminator"));
+        }
+        if let Term::Return(values) = &data.term
+            && values.iter().map(|v| func.ty(*v)).ne(func.results.iter().copied())
+        {
+            return Err(at(b, "the values returned are not of the function's types"));
+        }
         for (n, v) in used.iter().enumerate() {
-            let want = if matches!(data.term, Term::Branch(..)) { Type::I1 } else { Type::I32 };
+            let want = match &data.term {
+                Term::Branch(..) => Type::I1,
+                Term::Call(call) if call.callee == Callee::Indirect(*v) && n == 0 => Type::I64,
+                Term::Call(call) if call.stack == *v => Type::I32,
+                Term::Call(_) | Term::Return(_) => continue,
+                _ => Type::I32,
+            };
             if func.ty(*v) != want {
                 return Err(at(
                     b,
@@ -111,6 +131,10 @@ fn check_inst(func: &Function, i: &Inst) -> Result<(), String> {
         (Op::Const(bits), []) => need(bits & !r.elem.mask() == 0, "the constant is wider than its type"),
         (Op::Special(s), []) => {
             need(r == if s.is_wide() { Type::I64 } else { Type::I32 }, "wrong type for this special")
+        }
+        (Op::Address(symbol), []) => {
+            let there = !matches!(symbol, Symbol::Slot(n) if n as usize >= func.slots.len());
+            need(r == Type::I32 && there, "gives i32, of a slot that is there")
         }
         (Op::Int(op), [a, b]) => {
             let bitwise = matches!(op, IntBin::And | IntBin::Or | IntBin::Xor);
@@ -220,6 +244,7 @@ impl Op {
         let arg = args.first();
         let (from, to) = (arg.map(|t| t.elem), result.map(|t| t.elem));
         match *self {
+            Op::Address(_) => false,
             Op::Float { round, ftz, .. } | Op::Fma { round, ftz } | Op::Sqrt { round, ftz } => {
                 wide(arg) && round == Round::Nearest && !ftz
             }
@@ -242,9 +267,15 @@ impl Op {
 /// Every use must be reached only through its definition.
 fn check_dominance(func: &Function) -> Result<(), String> {
     let mut home: Vec<Option<(Block, usize)>> = vec![None; func.types.len()];
+    for p in &func.params {
+        home[p.index()] = Some((Block::ENTRY, 0));
+    }
     for b in func.block_ids() {
         for p in &func.block(b).params {
             home[p.index()] = Some((b, 0));
+        }
+        for r in func.block(b).term.results() {
+            home[r.index()] = Some((b, usize::MAX));
         }
         for (n, i) in func.block(b).insts.iter().enumerate() {
             if let Some(r) = i.result {
@@ -321,74 +352,4 @@ impl Dominance {
         let (a, b) = (a.index(), b.index());
         self.enter[a] <= self.enter[b] && self.leave[b] <= self.leave[a]
     }
-}
-
-/// Immediate dominators (Cooper, Harvey, Kennedy); `None` for the entry and for unreachable blocks.
-pub fn dominators(func: &Function) -> Vec<Option<Block>> {
-    let n = func.blocks.len();
-    let mut order = vec![];
-    let mut state = vec![0u8; n];
-    let mut stack = vec![(0usize, 0usize)];
-    state[0] = 1;
-    while let Some((b, k)) = stack.pop() {
-        let targets = func.blocks[b].term.targets();
-        if let Some(t) = targets.get(k) {
-            stack.push((b, k + 1));
-            let t = t.block.index();
-            if state[t] == 0 {
-                state[t] = 1;
-                stack.push((t, 0));
-            }
-        } else {
-            order.push(b);
-        }
-    }
-    let mut number = vec![usize::MAX; n];
-    for (i, b) in order.iter().enumerate() {
-        number[*b] = i;
-    }
-    let mut preds = vec![vec![]; n];
-    for b in &order {
-        for t in func.blocks[*b].term.targets() {
-            preds[t.block.index()].push(*b);
-        }
-    }
-    let mut idom: Vec<Option<usize>> = vec![None; n];
-    idom[0] = Some(0);
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for &b in order.iter().rev() {
-            if b == 0 {
-                continue;
-            }
-            let mut new: Option<usize> = None;
-            for &p in &preds[b] {
-                if idom[p].is_none() {
-                    continue;
-                }
-                new = Some(match new {
-                    None => p,
-                    Some(mut x) => {
-                        let mut y = p;
-                        while x != y {
-                            while number[x] < number[y] {
-                                x = idom[x].unwrap_or(0);
-                            }
-                            while number[y] < number[x] {
-                                y = idom[y].unwrap_or(0);
-                            }
-                        }
-                        x
-                    }
-                });
-            }
-            if new.is_some() && idom[b] != new {
-                idom[b] = new;
-                changed = true;
-            }
-        }
-    }
-    idom[0] = None;
-    idom.into_iter().map(|d| d.map(|d| Block(d as u32))).collect()
 }

@@ -41,6 +41,12 @@ pub struct Form {
     pub needs: &'static [(&'static str, Since)],
     /// Accepted by ptxas and not in the manual: accepted with a warning that says so.
     pub undocumented: bool,
+    /// No longer there where both the version and the target are this new.
+    pub until: Option<Since>,
+    /// Which targets with a suffix have it, `100f 120f 90a`; empty if all do. See [`crate::Features::has`].
+    pub only: &'static str,
+    /// Known and checked, but without a meaning yet: reported as not supported.
+    pub later: bool,
 }
 
 impl Form {
@@ -50,7 +56,7 @@ impl Form {
         sets: &'static [(&'static str, &'static str)],
         since: Since,
     ) -> Form {
-        Form { syntax, sets, since, needs: &[], undocumented: false }
+        Form { syntax, sets, since, needs: &[], undocumented: false, until: None, only: "", later: false }
     }
 
     /// With modifiers that came later.
@@ -61,6 +67,21 @@ impl Form {
     /// Not in the manual.
     pub const fn undocumented(self) -> Form {
         Form { undocumented: true, ..self }
+    }
+
+    /// Gone where both the version and the target are this new.
+    pub const fn until(self, until: Since) -> Form {
+        Form { until: Some(until), ..self }
+    }
+
+    /// Only on these targets with a suffix.
+    pub const fn only(self, only: &'static str) -> Form {
+        Form { only, ..self }
+    }
+
+    /// Legal, but not done yet.
+    pub const fn later(self) -> Form {
+        Form { later: true, ..self }
     }
 }
 

@@ -30,7 +30,7 @@ pub mod warp;
 pub use errata::{Erratum, Spelling, errata, errata_of};
 pub use form::{Form, Parsed, Since, since};
 pub use instances::{Instance, InstanceKind, InstanceOperand, instances, mixed_instances, with_constant};
-pub use matching::{Env, Instr, Match, Misfit, Operand, OperandKind, resolve};
+pub use matching::{Env, Features, Instr, Match, Misfit, Operand, OperandKind, resolve};
 pub use meaning::{Arg, Cx, Outcome, Profile};
 pub use special::{SpecialRegister, special};
 pub use ty::{Kind, Ty};
@@ -59,6 +59,14 @@ pub struct Room {
     pub meaning: fn(&mut Cx<'_>) -> Outcome,
     /// Where hardware, assembler and manual differ.
     pub notes: &'static [&'static str],
+}
+
+impl Room {
+    /// Whether `what` holds for any of its forms. Asking a [`Match`] for what no form of its room has is a slip of the pen,
+    /// not a question: builds with debug assertions panic.
+    fn knows(&self, what: impl Fn(&Parsed) -> bool) -> bool {
+        self.opcodes.iter().filter_map(|o| find(o)).flat_map(|(entry, _)| &entry.forms).any(what)
+    }
 }
 
 impl std::fmt::Debug for Room {
@@ -112,23 +120,31 @@ pub fn find(opcode: &str) -> Option<(&'static Entry, &'static str)> {
     TABLE.get_key_value(opcode).map(|(name, entry)| (entry, *name))
 }
 
-/// Every opcode there is, sorted.
-pub fn opcodes() -> Vec<&'static str> {
+static SORTED: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let mut all: Vec<_> = TABLE.keys().copied().collect();
     all.sort_unstable();
     all
+});
+
+/// Every opcode there is, sorted.
+pub fn opcodes() -> Vec<&'static str> {
+    SORTED.clone()
 }
 
 /// Opcodes that look like this one.
 pub fn near_opcodes(opcode: &str) -> Vec<&'static str> {
-    near(opcode, opcodes().into_iter())
+    near(opcode, SORTED.iter().copied())
 }
 
 /// The names closest to `name`, best first, at most three.
 fn near(name: &str, all: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     let limit = (name.len() / 3).max(1);
     let mut found: Vec<(usize, &'static str)> =
-        all.map(|c| (distance(name, c), c)).filter(|(d, _)| *d <= limit).collect();
+        // A difference in length is part of the distance.
+        all.filter(|c| c.len().abs_diff(name.len()) <= limit)
+            .map(|c| (distance(name, c), c))
+            .filter(|(d, _)| *d <= limit)
+            .collect();
     found.sort_unstable();
     found.dedup();
     found.into_iter().map(|(_, c)| c).take(3).collect()
@@ -197,6 +213,20 @@ mod tests {
         assert!(m.has(".sat"));
     }
 
+    /// What a meaning or a rule asks for is what some form of its room has; see also `tests/forms.rs`, which runs them all.
+    #[test]
+    fn asking_for_what_no_form_has_is_found_out() {
+        let m =
+            resolve(&Instr { opcode: "vadd", mods: &[".s32"; 3], operands: &regs(3) }, Env::NEWEST).unwrap();
+        let asks: [fn(&Match) -> bool; 3] =
+            [|m| m.has(".stat"), |m| m.get(".ctype").is_some(), |m| m.slot("e").is_some()];
+        for asks in asks {
+            assert!(std::panic::catch_unwind(|| asks(&m)).is_err());
+        }
+        // Forms of the room that are not this one's may be asked for.
+        assert!(!m.has(".sat") && !m.has(".add") && m.slot("c").is_none());
+    }
+
     #[test]
     fn the_nearest_form_says_why_it_misses() {
         let wrong = misfits("vadd4", &[".u32", ".u32", ".u32", ".sat", ".add"], &regs(4));
@@ -212,11 +242,11 @@ mod tests {
     #[test]
     fn versions_and_targets_are_checked() {
         let instr = Instr { opcode: "fma", mods: &[".rn", ".oob", ".f16x2"], operands: &regs(4) };
-        let old = resolve(&instr, Env { ptx: 80, sm: 90 }).unwrap_err().1;
+        let old = resolve(&instr, Env::new(80, 90)).unwrap_err().1;
         assert!(matches!(old[..], [Misfit::Version { since: Since { ptx: 81, sm: 90 }, .. }]), "{old:?}");
-        let small = resolve(&instr, Env { ptx: 81, sm: 89 }).unwrap_err().1;
+        let small = resolve(&instr, Env::new(81, 89)).unwrap_err().1;
         assert!(matches!(small[..], [Misfit::Target { .. }]), "{small:?}");
-        assert!(resolve(&instr, Env { ptx: 81, sm: 90 }).is_ok());
+        assert!(resolve(&instr, Env::new(81, 90)).is_ok());
     }
 
     #[test]

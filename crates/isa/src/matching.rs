@@ -69,11 +69,47 @@ pub struct Env {
     pub ptx: u16,
     /// `.target sm_…`.
     pub sm: u16,
+    /// The suffix of the target.
+    pub features: Features,
 }
 
 impl Env {
-    /// Everything allowed.
-    pub const NEWEST: Env = Env { ptx: u16::MAX, sm: u16::MAX };
+    /// Everything allowed, what newer versions no longer have included.
+    pub const NEWEST: Env = Env { ptx: u16::MAX, sm: u16::MAX, features: Features::All };
+
+    /// A version (major × 10 + minor) and a target without a suffix.
+    pub const fn new(ptx: u16, sm: u16) -> Env {
+        Env { ptx, sm, features: Features::Base }
+    }
+}
+
+/// What the suffix of a target adds to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Features {
+    /// None: `sm_100`.
+    Base,
+    /// What its family has: `sm_100f`.
+    Family,
+    /// What it alone has: `sm_100a`.
+    Arch,
+    /// Everything.
+    All,
+}
+
+impl Features {
+    /// Whether the target `sm` with this suffix is one of `only`: `90a` is that target alone, `100f` the family from there on.
+    pub fn has(self, sm: u16, only: &str) -> bool {
+        let family = |sm: u16| sm / 10;
+        only.is_empty()
+            || self == Features::All
+            || only.split_whitespace().any(|one| {
+                let number: u16 = one[..one.len() - 1].parse().unwrap_or(0);
+                match &one[one.len() - 1..] {
+                    "a" => self == Features::Arch && sm == number,
+                    _ => self != Features::Base && family(sm) == family(number) && sm >= number,
+                }
+            })
+    }
 }
 
 /// Which form it is, and what stands in each place.
@@ -97,12 +133,22 @@ pub struct Match {
 impl Match {
     /// What stands in the modifier place `name` (with its dot).
     pub fn get(&self, name: &str) -> Option<&'static str> {
+        debug_assert!(
+            self.room.knows(|p| p.mods.iter().any(|m| m.name == name)),
+            "no form of {:?} has a place `{name}`",
+            self.room
+        );
         let i = self.parsed.mods.iter().position(|m| m.name == name)?;
         self.mods[i]
     }
 
     /// Whether the modifier (with its dot) is there.
     pub fn has(&self, modifier: &str) -> bool {
+        debug_assert!(
+            self.room.knows(|p| p.mods.iter().any(|m| m.members.contains(&modifier))),
+            "no form of {:?} has a modifier `{modifier}`",
+            self.room
+        );
         self.mods.iter().flatten().any(|m| *m == modifier)
     }
 
@@ -111,8 +157,19 @@ impl Match {
         self.get(name).and_then(Ty::parse)
     }
 
+    /// The size of an address that the instruction names: what forms call `.size`.
+    pub fn address_size(&self) -> Option<Ty> {
+        let place = self.parsed.mods.iter().position(|m| m.name == ".size")?;
+        self.mods[place].and_then(Ty::parse)
+    }
+
     /// The index of the operand place called `name`.
     pub fn slot(&self, name: &str) -> Option<usize> {
+        debug_assert!(
+            self.room.knows(|p| p.operands.iter().any(|o| o.name == name)),
+            "no form of {:?} has an operand `{name}`",
+            self.room
+        );
         self.parsed.operands.iter().position(|o| o.name == name)
     }
 
@@ -198,6 +255,10 @@ pub enum Misfit {
         #[allow(missing_docs)]
         since: Since,
     },
+    /// Something that only these targets have, each with its suffix.
+    Only(&'static str),
+    /// Something that newer versions no longer have for newer targets.
+    Gone(Since),
     /// A rule of the instruction that its notation cannot say.
     Rule(String),
 }
@@ -342,7 +403,17 @@ fn try_form(
                 need(Some(i), *since);
             }
         }
+        if misfits.is_empty() && !env.features.has(env.sm, form.only) {
+            misfits.push(Misfit::Only(form.only));
+        }
         cost += misfits.len() as u32;
+        let gone =
+            |until: &Since| env.ptx >= until.ptx && env.sm >= until.sm && env.features != Features::All;
+        if let Some(until) = form.until.filter(gone) {
+            // What has taken its place says more.
+            cost += 100;
+            misfits.push(Misfit::Gone(until));
+        }
     }
     if misfits.is_empty() {
         let m = Match { room: entry.room, opcode, parsed, mods, operands, repeated };
@@ -392,10 +463,11 @@ fn fits(
     if op.not && !slot.not {
         return Err("cannot be complemented here".into());
     }
+    if let OperandKind::Vector(elements) = &op.kind {
+        elements.iter().try_for_each(bare)?;
+    }
     match (&slot.selector, op.selector) {
-        (None, Some(s)) if !matches!(slot.class, Class::Any(_)) => {
-            return Err(format!("takes no selector, found `{s}`"));
-        }
+        (None, Some(s)) => return Err(format!("takes no selector, found `{s}`")),
         (Some((members, _)), Some(s)) if !is_member(members, s) => {
             let shown = if members.len() > 8 {
                 format!("{} … {}", members[0], members[members.len() - 1])
@@ -489,6 +561,20 @@ fn fits(
         OperandKind::Name => Err("cannot be the name of a variable here; take its address with `mov`".into()),
         OperandKind::Other(what) => Err(format!("cannot be {what} here")),
     }
+}
+
+/// Elements of vectors are undecorated in every form, and nothing is nested in them.
+fn bare(element: &Operand<'_>) -> Result<(), String> {
+    let what = match (element, &element.kind) {
+        (Operand { neg: true, .. }, _) => "that is negated",
+        (Operand { not: true, .. }, _) => "that is complemented",
+        (Operand { selector: Some(_), .. }, _) => "with a selector",
+        (_, OperandKind::Vector(_)) => "that is a vector",
+        (_, OperandKind::Pair(..)) => "that is a pair",
+        (_, OperandKind::Address) => "in brackets",
+        _ => return Ok(()),
+    };
+    Err(format!("cannot have an element {what}"))
 }
 
 fn integer(ty: Ty) -> bool {

@@ -59,6 +59,17 @@ pub struct Cx<'a> {
     pub results: Vec<(usize, Vec<Value>)>,
 }
 
+impl Match {
+    /// Builds the meaning; fails where the form has none yet.
+    pub fn give_meaning(&self, cx: &mut Cx<'_>) -> Outcome {
+        if self.parsed.form.later {
+            let mods: String = self.mods.iter().flatten().copied().collect();
+            return Err(format!("the instruction `{}{mods}`", self.opcode));
+        }
+        (self.room.meaning)(cx)
+    }
+}
+
 impl Cx<'_> {
     fn slot(&self, name: &str) -> usize {
         self.m.slot(name).unwrap_or_else(|| panic!("{} has no operand `{name}`", self.m.opcode))

@@ -27,12 +27,14 @@ impl Shape {
     /// The instruction as PTX, with registers named after their types (`%u32_1`), addresses in `%b64_9`, the label `L`, the variable `v` and the
     /// special registers `%laneid` and `%clock64`.
     pub fn text(&self) -> String {
-        let mut text = format!("{}{}", self.opcode, self.mods.concat());
-        for (i, operand) in self.operands.iter().enumerate() {
-            text += if i == 0 { " " } else { ", " };
-            text += &operand_text(operand, i + 1);
-        }
-        text + ";"
+        let operands = self.operand_texts();
+        let space = if operands.is_empty() { "" } else { " " };
+        format!("{}{}{space}{};", self.opcode, self.mods.concat(), operands.join(", "))
+    }
+
+    /// The operands as PTX, named as in [`Shape::text`].
+    pub fn operand_texts(&self) -> Vec<String> {
+        self.operands.iter().enumerate().map(|(i, operand)| operand_text(operand, i + 1)).collect()
     }
 }
 
@@ -265,7 +267,7 @@ fn lower(shape: &Shape, guarded: bool, profile: Profile) -> Option<Built> {
     let flag = b.new_var(Type::I1);
     let mut cx =
         Cx { b: &mut b, m, args, selectors, negated, lens, guard, profile, caller, flag, results: vec![] };
-    (m.room.meaning)(&mut cx).ok()?;
+    m.give_meaning(&mut cx).ok()?;
     let results = cx.results;
     Some(Built { b, sources, results })
 }

@@ -29,14 +29,90 @@ fn meanings_agree_with_the_oracle_on_many_inputs() {
     check(Effort { selectors: 40, inputs: 20_000 });
 }
 
-/// Opcodes of which the oracle knows every form on plain registers.
-#[rustfmt::skip]
-const WHOLE: &[&str] = &[
-    "mul", "mad", "fma", "min", "max", "neg", "abs", "and", "or", "xor", "not", "shl", "shr", "setp", "selp", "cvt",
-    "vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset", "vmad",
-    "vadd2", "vsub2", "vavrg2", "vabsdiff2", "vmin2", "vmax2", "vset2",
-    "vadd4", "vsub4", "vavrg4", "vabsdiff4", "vmin4", "vmax4", "vset4",
+/// Who checks what the oracle does not know.
+enum Elsewhere {
+    /// A recording of a GPU, replayed by `hostwarp-conformance`; and why the oracle does not know it.
+    Recorded(&'static str),
+    /// Nobody, or a test of its own: why, and which.
+    Unchecked(&'static str),
+}
+
+use Elsewhere::{Recorded, Unchecked};
+
+const LANES: Elsewhere = Recorded("what it gives depends on the other lanes of the warp");
+const MEMORY: Elsewhere = Recorded("what it does is in memory");
+const FLOW: Elsewhere = Recorded("it has no result: what counts is where lanes go and when");
+const NOTHING: Elsewhere = Recorded("it changes nothing a program can see");
+const APPROXIMATE: Elsewhere = Recorded("the manual gives a bound for the error, no bits");
+const WINDOWS: Elsewhere = Recorded("where state spaces lie among generic addresses is the machine's");
+
+/// What the oracle does not know: an opcode, or the start of an instruction. Every opcode and every form on plain registers that is not
+/// listed here is compared with the oracle, and what is listed without need is an error.
+const ELSEWHERE: &[(&str, Elsewhere)] = &[
+    ("activemask", LANES),
+    ("applypriority", NOTHING),
+    ("atom", MEMORY),
+    ("bar", FLOW),
+    ("barrier", FLOW),
+    ("bra", FLOW),
+    ("brkpt", Unchecked("a GPU without a debugger faults; `hostwarp/tests/faults.rs` has it")),
+    ("cvta", WINDOWS),
+    ("discard", NOTHING),
+    ("div.approx", APPROXIMATE),
+    ("div.full", APPROXIMATE),
+    ("elect", LANES),
+    ("exit", FLOW),
+    ("fence", FLOW),
+    ("isspacep", WINDOWS),
+    ("ld", MEMORY),
+    ("ldu", MEMORY),
+    ("lg2", APPROXIMATE),
+    ("lop3", Recorded("its table is a constant; all 256 are recorded")),
+    ("match", LANES),
+    ("membar", FLOW),
+    ("mov", Recorded("its operands are vectors, special registers and names")),
+    ("nanosleep", NOTHING),
+    ("pmevent", NOTHING),
+    ("prefetch", NOTHING),
+    ("prefetchu", NOTHING),
+    ("rcp.approx", APPROXIMATE),
+    ("red", MEMORY),
+    ("redux", LANES),
+    ("ret", FLOW),
+    ("rsqrt", APPROXIMATE),
+    ("shfl", LANES),
+    ("st", MEMORY),
+    ("trap", Unchecked("it ends the launch; `hostwarp/tests/faults.rs` has it")),
+    ("vote", LANES),
 ];
+
+/// The entry about an instruction, if there is one.
+fn elsewhere(text: &str) -> Option<usize> {
+    let starts = |name: &str| {
+        text.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ' ']))
+    };
+    ELSEWHERE.iter().position(|(name, _)| starts(name))
+}
+
+fn opcode_of(entry: &str) -> &str {
+    entry.split('.').next().unwrap_or(entry)
+}
+
+/// The list above names opcodes there are, once each, with a recording where it says so.
+#[test]
+fn what_is_checked_elsewhere_is() {
+    let recordings = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/recordings/h200");
+    for (entry, who) in ELSEWHERE {
+        let opcode = opcode_of(entry);
+        assert!(find(opcode).is_some(), "there is no `{opcode}`");
+        assert_eq!(ELSEWHERE.iter().filter(|(e, _)| e == entry).count(), 1, "`{entry}` is listed twice");
+        let recorded = std::fs::metadata(format!("{recordings}/{opcode}.rec")).is_ok_and(|m| m.len() > 0);
+        match who {
+            Recorded(why) => assert!(recorded && !why.is_empty(), "there is no recording of `{opcode}`"),
+            Unchecked(why) => assert!(!recorded && !why.is_empty(), "`{opcode}` is recorded"),
+        }
+    }
+}
 
 #[derive(Default)]
 struct Tally {
@@ -49,54 +125,74 @@ fn check(effort: Effort) {
     let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut edges: HashMap<Ty, Vec<u64>> = HashMap::new();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut needed = vec![false; ELSEWHERE.len()];
+    let mut unchecked = vec![];
     for opcode in opcodes() {
         let (entry, opcode) = find(opcode).expect("listed");
         let all: Vec<Instance> = (entry.forms.iter())
-            .filter(|p| !p.form.undocumented)
+            .filter(|p| !p.form.undocumented && !p.form.later)
             .flat_map(|p| instances(opcode, p, effort.selectors))
-            // The carry is no operand: one instruction alone does not show it.
-            .filter(|i| !i.mods.contains(&".cc") && !matches!(opcode, "addc" | "subc" | "madc"))
             .collect();
         let inputs = effort.inputs / (all.len() / 1000 + 1);
         let tally = tallies.entry(opcode).or_default();
+        if all.is_empty() {
+            match elsewhere(opcode) {
+                Some(entry) => needed[entry] = true,
+                None => unchecked.push(format!(
+                    "{opcode}: has no form on plain registers, and nobody is said to check it"
+                )),
+            }
+        }
         for instance in all {
-            match Oracle::parse(&instance.text()) {
-                Err(why) => tally.unknown.push(format!("{}: {why}", instance.text())),
-                Ok(oracle) => {
+            let text = instance.text();
+            match (Oracle::parse(&text), elsewhere(&text)) {
+                (Err(why), None) => unchecked.push(format!("{text}: {why}")),
+                (Err(_), Some(entry)) => {
+                    needed[entry] = true;
+                    tally.unknown.push(text);
+                }
+                (Ok(_), Some(entry)) => unchecked.push(format!(
+                    "{text}: the oracle knows it, yet `{}` is said to be checked elsewhere",
+                    ELSEWHERE[entry].0
+                )),
+                (Ok(oracle), None) => {
                     tally.checked += 1;
                     let columns = columns(&instance, inputs.max(8), &mut edges, &mut random);
                     if let Err(why) = compare(&instance, &oracle, &columns) {
-                        tally.different.push(format!("{}: {why}", instance.text()));
+                        tally.different.push(format!("{text}: {why}"));
                     }
                 }
             }
         }
     }
-    let mut failed = 0;
-    for (opcode, tally) in &tallies {
-        if tally.checked + tally.unknown.len() == 0 {
-            continue;
-        }
-        println!(
-            "{opcode}: {} checked, {} different, {} not known to the oracle",
-            tally.checked,
-            tally.different.len(),
-            tally.unknown.len()
-        );
-        for (what, list) in [("different", &tally.different), ("unknown", &tally.unknown)] {
-            if tally.checked > 0 {
-                list.iter().take(12).for_each(|line| println!("  {what}: {line}"));
-            }
-        }
-        failed += tally.different.len();
+    for (opcode, Tally { checked, unknown, different }) in &tallies {
+        println!("{opcode}: {checked} checked, {} different, {} elsewhere", different.len(), unknown.len());
+        different.iter().take(12).for_each(|line| println!("  different: {line}"));
     }
-    assert_eq!(failed, 0, "instances that differ from the oracle");
-    for opcode in WHOLE {
-        assert!(tallies[opcode].checked > 0, "`{opcode}` was not checked");
-        assert!(tallies[opcode].unknown.is_empty(), "the oracle does not know all of `{opcode}`");
-    }
+    unchecked.extend(
+        (ELSEWHERE.iter().zip(needed))
+            .filter(|(_, n)| !n)
+            .map(|((e, _), _)| format!("`{e}` is listed in vain")),
+    );
+    assert!(
+        unchecked.is_empty(),
+        "checked by nobody (teach the oracle, or name the reason in ELSEWHERE): {}\n{}",
+        unchecked.len(),
+        unchecked[..unchecked.len().min(20)].join("\n")
+    );
+    let different: usize = tallies.values().map(|t| t.different.len()).sum();
+    assert_eq!(different, 0, "instances that differ from the oracle");
     let scalar_video = ["vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset", "vmad"];
     assert_eq!(scalar_video.map(|o| tallies[o].checked).iter().sum::<usize>(), 83_104);
+}
+
+/// The carry flag is an operand that is not written: the last source, the last result.
+fn takes_carry(instance: &Instance) -> bool {
+    matches!(instance.opcode, "addc" | "subc" | "madc")
+}
+
+fn leaves_carry(instance: &Instance) -> bool {
+    instance.mods.contains(&".cc")
 }
 
 /// What the meaning makes of the columns, compared with what the oracle makes of each lane.
@@ -105,7 +201,10 @@ fn compare(instance: &Instance, oracle: &Oracle, columns: &[Vec<u64>]) -> Result
     let ours = evaluate(instance, columns, lanes)?;
     for lane in 0..lanes {
         let sources: Vec<u64> = columns.iter().map(|c| c[lane]).collect();
-        let theirs = oracle.eval(&sources);
+        let mut theirs = oracle.eval(&sources);
+        if takes_carry(instance) && !leaves_carry(instance) {
+            theirs.truncate(1);
+        }
         let ours: Vec<u64> = ours.iter().map(|c| c[lane]).collect();
         if ours != theirs {
             return Err(
@@ -139,6 +238,11 @@ fn evaluate(instance: &Instance, columns: &[Vec<u64>], lanes: usize) -> Result<V
         }
     }
     let flag = b.new_var(Type::I1);
+    if takes_carry(instance) {
+        let carry = b.inst(Op::Load(Mem::weak(Space::Global)), &[address], Type::I1);
+        inputs.push((carry, &columns[inputs.len()]));
+        b.set(flag, carry);
+    }
     let mut cx = Cx {
         flag,
         b: &mut b,
@@ -152,10 +256,11 @@ fn evaluate(instance: &Instance, columns: &[Vec<u64>], lanes: usize) -> Result<V
         profile: Profile::Isa,
         results: vec![],
     };
-    (m.room.meaning)(&mut cx)?;
+    m.give_meaning(&mut cx)?;
     let mut results = std::mem::take(&mut cx.results);
     results.sort_by_key(|(slot, _)| *slot);
-    let outputs: Vec<Value> = results.into_iter().flat_map(|(_, vs)| vs).collect();
+    let mut outputs: Vec<Value> = results.into_iter().flat_map(|(_, vs)| vs).collect();
+    outputs.extend(leaves_carry(instance).then(|| b.get(flag)));
     let func = b.func();
     expand::expand(func, expand::Caps::default());
     let values = eval::run_straight_line(func, &inputs, &outputs, lanes)
@@ -196,7 +301,8 @@ fn columns(
     edges: &mut HashMap<Ty, Vec<u64>>,
     random: &mut Random,
 ) -> Vec<Vec<u64>> {
-    let sources: Vec<Ty> = instance.operands.iter().filter(|o| !o.dest).map(|o| o.ty).collect();
+    let mut sources: Vec<Ty> = instance.operands.iter().filter(|o| !o.dest).map(|o| o.ty).collect();
+    sources.extend(takes_carry(instance).then_some(Ty::Pred));
     for ty in &sources {
         edges.entry(*ty).or_insert_with(|| edge_values(*ty));
     }

@@ -12,7 +12,7 @@ use crate::lanes::Lanes;
 /// A kernel: context, frame of the CTA, first lane of the group, block to start at, whether all lanes of the group start there (if not,
 /// [`Ctx::active`] says which). Goes on with other groups, from barrier to barrier and from CTA to CTA, if the context says so.
 pub(crate) type Entry =
-    unsafe extern "sysv64" fn(ctx: *mut Ctx, frame: *mut u8, lane0: u32, block: u32, whole: u32) -> u32;
+    unsafe extern "C" fn(ctx: *mut Ctx, frame: *mut u8, lane0: u32, block: u32, whole: u32) -> u32;
 
 /// All lanes have exited.
 pub(crate) const DONE: u32 = 0;
@@ -55,7 +55,7 @@ pub(crate) const APART: u32 = u32::MAX;
 pub(crate) struct Callbacks {
     /// A memory op as the interpreter would do it, lane by lane: addresses, then data (read or written) and for `cas`
     /// what to compare with, one after another by lane. Not 0 when it faulted.
-    pub(crate) memory: unsafe extern "sysv64" fn(
+    pub(crate) memory: unsafe extern "C" fn(
         ctx: *mut Ctx,
         site: u32,
         lane0: u32,
@@ -66,7 +66,7 @@ pub(crate) struct Callbacks {
     ) -> u32,
     /// As `memory`, with addresses that are evenly spaced: those of the first lane of each of `rows` rows of the group, or of all if there is
     /// one.
-    pub(crate) memory_even: unsafe extern "sysv64" fn(
+    pub(crate) memory_even: unsafe extern "C" fn(
         ctx: *mut Ctx,
         site: u32,
         lane0: u32,
@@ -78,25 +78,19 @@ pub(crate) struct Callbacks {
         compare: *const u8,
     ) -> u32,
     /// Lanes arrive at the barrier that ends `block`; `count` is `u32::MAX` for all threads.
-    pub(crate) barrier: unsafe extern "sysv64" fn(
-        ctx: *mut Ctx,
-        block: u32,
-        lane0: u32,
-        lanes: *const Lanes,
-        id: u32,
-        count: u32,
-    ),
+    pub(crate) barrier:
+        unsafe extern "C" fn(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes, id: u32, count: u32),
     /// Lanes wait at the warp synchronisation that ends `block` for those in `named`.
     pub(crate) warp_sync:
-        unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes, named: u32),
+        unsafe extern "C" fn(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes, named: u32),
     /// Lanes stop at the start of `block` for lack of budget.
-    pub(crate) park: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes),
+    pub(crate) park: unsafe extern "C" fn(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes),
     /// Lanes reach the trap that ends `block`.
-    pub(crate) trap: unsafe extern "sysv64" fn(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes),
+    pub(crate) trap: unsafe extern "C" fn(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes),
     /// The next CTA begins, with clean memory.
-    pub(crate) next_cta: unsafe extern "sysv64" fn(ctx: *mut Ctx),
+    pub(crate) next_cta: unsafe extern "C" fn(ctx: *mut Ctx),
     /// The value of an impure special: 0 the cycle counter, 1 nanoseconds.
-    pub(crate) clock: unsafe extern "sysv64" fn(ctx: *mut Ctx, which: u32) -> u64,
+    pub(crate) clock: unsafe extern "C" fn(ctx: *mut Ctx, which: u32) -> u64,
 }
 
 /// The context. The emitter takes offsets from this definition.
@@ -146,6 +140,8 @@ pub(crate) struct Ctx {
     pub(crate) from: u32,
     /// For each block, the lanes of the group that go on there, when they do [apart](APART).
     pub(crate) masks: *const Lanes,
+    /// The block that runs first, then.
+    pub(crate) first: u32,
     /// Compiled code writes where it remembers parts of allocations here, for no other reason than that LLVM takes what somebody else could see
     /// for memory and leaves it there.
     pub(crate) windows: *const u64,

@@ -116,11 +116,6 @@ pub(crate) fn check(func: &Function, plan: &Plan) -> Result<(), Unsupported> {
     if u64::from(plan.frame.bytes) * u64::from(w) > MOST_STACK {
         return refuse("too much is kept at once, which a smaller width may help");
     }
-    let in_loop =
-        |from: Block, to: Block| plan.loops.iter().any(|l| l.header == to && l.blocks.contains(&from));
-    if !plan.back_edges.iter().all(|(from, to)| in_loop(*from, *to)) {
-        return refuse("irreducible control flow");
-    }
     let mut constant = vec![false; func.types.len()];
     for b in &plan.order {
         let data = func.block(*b);
@@ -217,6 +212,10 @@ struct Emitter<'a> {
     stops: Vec<bool>,
     /// [Where](Paths::masked) there is code for part of the lanes. Elsewhere it is handed over what takes more than code for all.
     masked: Vec<bool>,
+    /// Whether there are so [many](control) masks that they are kept in memory.
+    many_masks: bool,
+    /// By block, where each edge to it comes from.
+    sources: Vec<Vec<Block>>,
     /// By block, the [part](parts) that some of its lanes go to.
     parts: Vec<Option<parts::Part>>,
     /// Loops that are written [turn by turn](turns), by header, and the turn that is being written.
@@ -227,7 +226,7 @@ struct Emitter<'a> {
     held_floats: HashMap<Value, Reg>,
     piece_from: u64,
     /// What groups that stop together [write down](Emitter::savers), for each of the ways there are.
-    savers: Vec<Vec<Value>>,
+    savers: HashMap<Vec<Value>, usize>,
 }
 
 impl<'a> Emitter<'a> {
@@ -306,13 +305,15 @@ impl<'a> Emitter<'a> {
             has_warp_sync,
             stops: vec![],
             masked: vec![],
+            many_masks: false,
+            sources: vec![vec![]; func.blocks.len()],
             parts: vec![],
             turns: HashMap::new(),
             turn: None,
             holding: None,
             held_floats: HashMap::new(),
             piece_from: 0,
-            savers: vec![],
+            savers: HashMap::new(),
         };
         emitter.parts = parts::find(func, plan, &emitter.wraps);
         emitter.masked = paths.masked(func, plan, &emitter.parts);

@@ -5,18 +5,17 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::atomic::{self, AtomicU32, AtomicU64};
 use std::sync::{Arc, RwLock};
-use std::time::Instant;
 
 use hostwarp_interp::{Cta, KernelFault, KernelFaultKind, Launch, Outcome, Program, Runner, WARP};
-use hostwarp_ir::{BarrierKind, Block, Term, TrapKind};
+use hostwarp_ir::{BarrierKind, Block, Term};
 use hostwarp_plan::{Assume, Shape};
 
-use crate::abi::{self, Callbacks, Ctx, Entry};
+use crate::abi::{self, Ctx, Entry};
+use crate::callbacks;
 use crate::emit::{self, Paths, Unsupported};
 use crate::lanes::{self, Lanes};
 use crate::llvm::{CompileError, Llvm, Object, Tier};
 use crate::object::{LoadError, Loaded};
-use crate::slow::{self, Request};
 use crate::target::Target;
 
 /// Why there is no compiled kernel. The interpreter runs it instead.
@@ -28,6 +27,17 @@ pub enum JitError {
     Compile(CompileError),
     /// The object cannot be loaded.
     Load(LoadError),
+}
+
+impl JitError {
+    /// Whether the system lacked something that it may have another time.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            JitError::Unsupported(_) => false,
+            JitError::Compile(error) => error.stage == crate::llvm::Stage::Thread,
+            JitError::Load(error) => matches!(error, LoadError::Memory(_)),
+        }
+    }
 }
 
 impl fmt::Display for JitError {
@@ -52,11 +62,11 @@ impl From<Unsupported> for JitError {
 /// [`Tier`] together are the key under which a compiled object can be kept.
 pub struct KernelText {
     program: Arc<Program>,
-    assume: Assume,
+    pub(crate) assume: Assume,
     target: Target,
     paths: Paths,
     text: String,
-    sites: Vec<(Block, usize)>,
+    pub(crate) sites: Vec<(Block, usize)>,
     stops: Vec<bool>,
     masked: Vec<bool>,
 }
@@ -168,9 +178,9 @@ pub struct JitKernel {
     number: u64,
     program: Arc<Program>,
     /// What holds of its groups.
-    assume: Assume,
+    pub(crate) assume: Assume,
     text: String,
-    sites: Vec<(Block, usize)>,
+    pub(crate) sites: Vec<(Block, usize)>,
     stops: Vec<bool>,
     masked: Vec<bool>,
     object: Object,
@@ -196,13 +206,14 @@ impl fmt::Debug for JitKernel {
 const SLICE: i64 = 1 << 22;
 
 /// What the callbacks work on during a call. Shared with whoever makes the call, hence the cells.
-struct Engine<'a> {
-    kernel: &'a JitKernel,
-    launch: &'a Launch<'a>,
-    cta: *mut Cta,
+pub(crate) struct Engine<'a> {
+    pub(crate) kernel: &'a JitKernel,
+    pub(crate) launch: &'a Launch<'a>,
+    /// For [`Run::cta`] between calls and for callbacks during calls.
+    pub(crate) cta: *mut Cta,
     /// Lanes of the group that have stopped somewhere.
-    parked: Cell<Lanes>,
-    fault: Cell<Option<Box<KernelFault>>>,
+    pub(crate) parked: Cell<Lanes>,
+    pub(crate) fault: Cell<Option<Box<KernelFault>>>,
 }
 
 impl JitKernel {
@@ -354,9 +365,9 @@ impl JitKernel {
     ) -> T {
         let tids = self.tids(launch);
         cta.runner = self.runner();
+        let mut ctx = context(launch, cta, &tids);
         let engine =
             Engine { kernel: self, launch, cta, parked: Cell::new(Lanes::NONE), fault: Cell::new(None) };
-        let mut ctx = context(launch, engine.cta, &tids);
         ctx.engine = (&raw const engine).cast();
         let mut run = Run {
             engine: &engine,
@@ -422,11 +433,11 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The CTA. Only between calls: then the pointer is the only way to it.
-    #[allow(clippy::mut_from_ref)] // the reference comes from a raw pointer, not from `self`
-    fn cta(&self) -> &mut Cta {
-        // SAFETY: `JitKernel::run` has the CTA for itself and got the pointer from its own reference; callbacks use it only
-        // during calls, and no reference made here is kept across one.
+    /// The CTA. It borrows the run, so that there is one reference at a time and none during a call of compiled code, which has the run
+    /// for itself.
+    fn cta(&mut self) -> &mut Cta {
+        // SAFETY: `JitKernel::with_run` has the CTA for itself and made the pointer from its own reference, which it does not use
+        // while there is a run. The only other way to it are callbacks, which have it during calls.
         unsafe { &mut *self.engine.cta }
     }
 
@@ -446,9 +457,10 @@ impl Run<'_> {
     }
 
     /// Leaves the CTA to the interpreter.
-    fn interpret(&self) -> Outcome {
+    fn interpret(&mut self) -> Outcome {
         let left = u64::try_from(self.left).unwrap_or(0).max(1);
-        self.engine.kernel.interpret(self.engine.launch, self.cta(), left)
+        let (kernel, launch) = (self.engine.kernel, self.engine.launch);
+        kernel.interpret(launch, self.cta(), left)
     }
 
     fn run_to_the_end(&mut self) -> Outcome {
@@ -469,8 +481,7 @@ impl Run<'_> {
                     Step::Fault(fault) => return Outcome::Fault(fault),
                 }
             }
-            let cta = self.cta();
-            if cta.is_done() {
+            if self.cta().is_done() {
                 return Outcome::Done;
             }
             if self.left <= 0 {
@@ -478,7 +489,7 @@ impl Run<'_> {
                     return Outcome::Yield;
                 }
             } else if !ran {
-                return Outcome::Fault(Box::new(cta.deadlock(launch)));
+                return Outcome::Fault(Box::new(self.cta().deadlock(launch)));
             }
         }
     }
@@ -505,8 +516,10 @@ impl Run<'_> {
         let over = launch.limits.spend(u64::try_from(spent).unwrap_or(0)).err();
         if status == abi::DONE {
             // No thread is anywhere any more.
-            let stop = |kind| Step::Fault(Box::new(self.cta().fault(launch, kind, 0, None)));
-            return (done, over.map_or(Step::Done, stop));
+            return match over {
+                None => (done, Step::Done),
+                Some(kind) => (done, Step::Fault(Box::new(self.cta().fault(launch, kind, 0, None)))),
+            };
         }
         // From here on single groups matter: those before this one have come to the end of the round, those after it are at its start.
         let (at, came_to) = (self.ctx.lane0, self.ctx.round_from);
@@ -529,8 +542,10 @@ impl Run<'_> {
             }
         }
         if matches!(status, abi::MIXED | abi::YIELD) {
-            let stop = |kind| Step::Fault(Box::new(self.cta().stopped(launch, kind)));
-            return (done, over.map_or(Step::Ran, stop));
+            return match over {
+                None => (done, Step::Ran),
+                Some(kind) => (done, Step::Fault(Box::new(self.cta().stopped(launch, kind)))),
+            };
         }
         self.apart.resize((launch.lanes() / self.width) as usize, Lanes::NONE);
         // What it spent is counted already.
@@ -539,7 +554,7 @@ impl Run<'_> {
     }
 
     /// Lanes of a group have come to barrier 0 at the end of `from`, or have exited.
-    fn ended(&self, lane0: u32, lanes: Lanes, from: u32) {
+    fn ended(&mut self, lane0: u32, lanes: Lanes, from: u32) {
         if from == abi::EXITED {
             let cta = self.cta();
             lanes.each_warp(lane0, |warp, lanes| cta.exit(warp, lanes));
@@ -549,7 +564,7 @@ impl Run<'_> {
     }
 
     /// Fills in the frame for a group that left it in [brief](abi::BRIEF).
-    fn fill_in(&self, lane0: u32, to: Block) {
+    fn fill_in(&mut self, lane0: u32, to: Block) {
         let (func, plan) = (self.engine.launch.program.func(), self.engine.launch.program.plan());
         let assume = self.engine.kernel.assume;
         for v in &plan.live_in[to.index()] {
@@ -567,26 +582,27 @@ impl Run<'_> {
     }
 
     /// Whether all that the plan says of what a whole group needs at a block is so: what may wrap may have done so.
-    fn is_spread_out(&self, lane0: u32, at: Block) -> bool {
+    fn is_spread_out(&mut self, lane0: u32, at: Block) -> bool {
         let (func, plan) = (self.engine.launch.program.func(), self.engine.launch.program.plan());
         let assume = self.engine.kernel.assume;
+        let cta = self.cta();
         plan.live_in[at.index()].iter().all(|v| match (plan.shape[v.index()], plan.frame.slot[v.index()]) {
             (Shape::Affine { stride, may_wrap: true, .. }, Some(slot)) => {
                 let bytes = func.ty(*v).bytes();
                 let row = assume.row();
                 let all = even_lanes(&assume, lane0, plan.shape[v.index()]);
-                all.into_iter()
-                    .all(|lanes| self.cta().is_spread_out(slot, bytes, lanes, row, stride, |_| true))
+                all.into_iter().all(|lanes| cta.is_spread_out(slot, bytes, lanes, row, stride, |_| true))
             }
             _ => true,
         })
     }
 
     /// Lanes of a whole group wait at barrier 0, at the end of `from`, for all threads.
-    fn arrive(&self, lane0: u32, lanes: Lanes, from: Block) {
-        let cta = self.cta();
-        if let Term::Barrier { kind, next, .. } = &self.engine.launch.program.func().block(from).term {
+    fn arrive(&mut self, lane0: u32, lanes: Lanes, from: Block) {
+        let launch = self.engine.launch;
+        if let Term::Barrier { kind, next, .. } = &launch.program.func().block(from).term {
             self.fill_in(lane0, next.block);
+            let cta = self.cta();
             lanes.each_warp(lane0, |warp, lanes| {
                 // Barrier 0 always exists.
                 let _ = cta.arrive(warp, lanes, *kind, 0, None, from, next.block);
@@ -596,18 +612,24 @@ impl Run<'_> {
 
     /// Runs the lanes of a group that can go on, once.
     fn group(&mut self, lane0: u32) -> Step {
-        let cta = self.cta();
-        let mut ready = Lanes::NONE;
-        let warps = (lane0 / WARP) as usize..(lane0 + self.width).div_ceil(WARP) as usize;
-        for (n, warp) in cta.warps()[warps].iter().enumerate() {
+        let launch = self.engine.launch;
+        let (mut ready, mut live) = (Lanes::NONE, Lanes::NONE);
+        let width = self.width;
+        let warps = (lane0 / WARP) as usize..(lane0 + width).div_ceil(WARP) as usize;
+        for (n, warp) in self.cta().warps()[warps].iter().enumerate() {
             ready.add_warp(lane0, n, warp.ready);
+            live.add_warp(lane0, n, warp.live);
         }
-        ready = ready & self.all_lanes();
+        (ready, live) = (ready & self.all_lanes(), live & self.all_lanes());
         if ready.is_empty() {
             return Step::Idle;
         }
+        // Lanes that wait elsewhere will run the same blocks later, and what is uniform in those that run together need not be the same then.
+        if ready != live {
+            return Step::Split;
+        }
         let mut pcs = [0; lanes::MOST as usize];
-        let here = &cta.pc[lane0 as usize..(lane0 + self.width) as usize];
+        let here = &self.cta().pc[lane0 as usize..(lane0 + width) as usize];
         pcs[..here.len()].copy_from_slice(here);
         let pc = |lane: u32| pcs[lane as usize];
         let block = pc(ready.lowest());
@@ -627,6 +649,9 @@ impl Run<'_> {
             for lane in ready.iter() {
                 self.masks[pc(lane) as usize].insert(lane);
             }
+            let plan = launch.program.plan();
+            let there: Vec<u32> = ready.iter().map(|lane| plan.position[pc(lane) as usize]).collect();
+            self.ctx.first = plan.order[plan.runs_next(None, &there) as usize].0;
             abi::APART
         };
         let masked = &self.engine.kernel.masked;
@@ -654,12 +679,11 @@ impl Run<'_> {
     /// What follows from the status that a group came back with.
     fn after(&mut self, lane0: u32, active: Lanes, status: u32, spent: i64) -> Step {
         let launch = self.engine.launch;
-        let cta = self.cta();
         let fault = self.engine.fault.take();
         if fault.is_some() || status == abi::FAULT {
             let unknown = || {
                 let kind = KernelFaultKind::Unsupported("a fault of compiled code without a cause".into());
-                Box::new(cta.fault(launch, kind, 0, None))
+                Box::new(self.cta().fault(launch, kind, 0, None))
             };
             return Step::Fault(fault.unwrap_or_else(unknown));
         }
@@ -673,9 +697,11 @@ impl Run<'_> {
             let at = Block(self.ctx.from);
             self.fill_in(lane0, at);
             self.engine.parked.set(active);
+            let cta = self.cta();
             active.each_warp(lane0, |warp, lanes| cta.set_pc(warp, lanes, at));
         }
         let exited = active & !self.engine.parked.get();
+        let cta = self.cta();
         exited.each_warp(lane0, |warp, lanes| cta.exit(warp, lanes));
         if status == abi::BUDGET {
             self.apart[(lane0 / self.width) as usize] = self.engine.parked.get();
@@ -700,9 +726,7 @@ pub(crate) fn even_lanes(assume: &Assume, lane0: u32, shape: Shape) -> Vec<(u32,
     }
 }
 
-fn context(launch: &Launch<'_>, cta: *mut Cta, tids: &Tids) -> Ctx {
-    // SAFETY: called before any call, when the pointer is the only way to the CTA.
-    let cta = unsafe { &mut *cta };
+fn context(launch: &Launch<'_>, cta: &mut Cta, tids: &Tids) -> Ctx {
     let func = launch.program.func();
     let local_stride = cta.memory.local.stride() as u64;
     Ctx {
@@ -737,153 +761,9 @@ fn context(launch: &Launch<'_>, cta: *mut Cta, tids: &Tids) -> Ctx {
         round_from: abi::EXITED,
         from: abi::EXITED,
         masks: std::ptr::null(),
+        first: 0,
         windows: std::ptr::null(),
-        callbacks: Callbacks { memory, memory_even, barrier, warp_sync, park, trap, next_cta, clock },
+        callbacks: callbacks::ALL,
         engine: std::ptr::null(),
     }
-}
-
-/// The engine behind a context, and its CTA.
-///
-/// # Safety
-/// `ctx` is the context of a call in progress, as compiled code hands it to callbacks.
-unsafe fn engine<'a>(ctx: *mut Ctx) -> (&'a Engine<'a>, &'a mut Cta) {
-    // SAFETY: `run` keeps the engine and the CTA alive for the time of the call and does not touch the CTA meanwhile; callbacks
-    // do not nest, so this is the only reference to it.
-    unsafe {
-        let engine = &*(*ctx).engine.cast::<Engine<'a>>();
-        let cta = &mut *engine.cta;
-        // Compiled code goes from CTA to CTA by itself.
-        cta.index = (*ctx).ctaid;
-        (engine, cta)
-    }
-}
-
-unsafe extern "sysv64" fn memory(
-    ctx: *mut Ctx,
-    site: u32,
-    lane0: u32,
-    lanes: *const Lanes,
-    addresses: *const u64,
-    data: *mut u8,
-    compare: *const u8,
-) -> u32 {
-    // SAFETY: called by compiled code only.
-    let (engine, cta) = unsafe { engine(ctx) };
-    let func = engine.launch.program.func();
-    let inst = engine.kernel.sites.get(site as usize).and_then(|(b, i)| func.block(*b).insts.get(*i));
-    let Some(inst) = inst else { return 1 };
-    // SAFETY: compiled code hands over a place that holds them.
-    let request = Request { first: lane0, lanes: unsafe { *lanes }, addresses, data, compare };
-    // SAFETY: the code has put the addresses and data of the instruction's type of all lanes of the group there.
-    match unsafe { slow::memory_op(engine.launch, cta, inst, &request) } {
-        Ok(()) => 0,
-        Err(fault) => {
-            engine.fault.set(Some(fault));
-            1
-        }
-    }
-}
-
-#[allow(clippy::too_many_arguments)] // what compiled code has at hand
-unsafe extern "sysv64" fn memory_even(
-    ctx: *mut Ctx,
-    site: u32,
-    lane0: u32,
-    lanes: *const Lanes,
-    first: *const u64,
-    rows: u32,
-    stride: i64,
-    data: *mut u8,
-    compare: *const u8,
-) -> u32 {
-    let (bits, row) = {
-        // SAFETY: called by compiled code only.
-        let (engine, _) = unsafe { engine(ctx) };
-        let func = engine.launch.program.func();
-        let inst = engine.kernel.sites.get(site as usize).and_then(|(b, i)| func.block(*b).insts.get(*i));
-        let Some(inst) = inst else { return 1 };
-        (func.ty(inst.args[0]).elem.mask(), engine.kernel.assume.row() as usize)
-    };
-    // SAFETY: compiled code has put so many there.
-    let first = unsafe { std::slice::from_raw_parts(first, rows as usize) };
-    let mut addresses = [0; lanes::MOST as usize];
-    for (lane, place) in addresses.iter_mut().enumerate() {
-        // Where there is one for all rows, they do not differ.
-        let of_row = first.get(lane / row).or(first.last()).copied().unwrap_or(0);
-        *place = of_row.wrapping_add_signed(stride.wrapping_mul((lane % row) as i64)) & bits;
-    }
-    // SAFETY: as compiled code calls it, with as many addresses as a group can have lanes.
-    unsafe { memory(ctx, site, lane0, lanes, addresses.as_ptr(), data, compare) }
-}
-
-unsafe extern "sysv64" fn barrier(
-    ctx: *mut Ctx,
-    block: u32,
-    lane0: u32,
-    lanes: *const Lanes,
-    id: u32,
-    count: u32,
-) {
-    // SAFETY: called by compiled code only, with a place that holds the lanes.
-    let ((engine, cta), mask) = unsafe { (engine(ctx), *lanes) };
-    let data = engine.launch.program.func().block(Block(block));
-    let Term::Barrier { kind, next, .. } = &data.term else { return };
-    if *kind == BarrierKind::Sync {
-        engine.parked.set(engine.parked.get() | mask);
-    }
-    let count = (count != u32::MAX).then_some(count);
-    mask.each_warp(lane0, |warp, lanes| {
-        if let Err(kind) = cta.arrive(warp, lanes, *kind, id, count, Block(block), next.block) {
-            let thread = lane0 + mask.lowest();
-            engine.fault.set(Some(Box::new(cta.fault(engine.launch, kind, data.term_line, Some(thread)))));
-        }
-    });
-}
-
-unsafe extern "sysv64" fn warp_sync(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes, named: u32) {
-    // SAFETY: called by compiled code only, with a place that holds the lanes.
-    let ((engine, cta), mask) = unsafe { (engine(ctx), *lanes) };
-    let Term::WarpSync { next, .. } = &engine.launch.program.func().block(Block(block)).term else { return };
-    engine.parked.set(engine.parked.get() | mask);
-    mask.each_warp(lane0, |warp, lanes| {
-        cta.warp_sync(warp, lanes, named, Block(block), next.block);
-    });
-}
-
-unsafe extern "sysv64" fn park(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes) {
-    // SAFETY: called by compiled code only, with a place that holds the lanes.
-    let ((engine, cta), mask) = unsafe { (engine(ctx), *lanes) };
-    engine.parked.set(engine.parked.get() | mask);
-    mask.each_warp(lane0, |warp, lanes| cta.set_pc(warp, lanes, Block(block)));
-}
-
-unsafe extern "sysv64" fn next_cta(ctx: *mut Ctx) {
-    // SAFETY: called by compiled code only.
-    let (engine, cta) = unsafe { engine(ctx) };
-    cta.clear_memory(engine.launch);
-}
-
-unsafe extern "sysv64" fn trap(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const Lanes) {
-    // SAFETY: called by compiled code only, with a place that holds the lanes.
-    let ((engine, cta), mask) = unsafe { (engine(ctx), *lanes) };
-    let func = engine.launch.program.func();
-    let data = func.block(Block(block));
-    let kind = match data.term {
-        Term::Trap(TrapKind::Breakpoint) => KernelFaultKind::Breakpoint,
-        Term::Trap(TrapKind::Unsupported(n)) => {
-            KernelFaultKind::Unsupported(func.unsupported.get(n as usize).cloned().unwrap_or_default())
-        }
-        _ => KernelFaultKind::Trap,
-    };
-    let thread = lane0 + mask.lowest();
-    engine.fault.set(Some(Box::new(cta.fault(engine.launch, kind, data.term_line, Some(thread)))));
-}
-
-unsafe extern "sysv64" fn clock(ctx: *mut Ctx, which: u32) -> u64 {
-    // SAFETY: called by compiled code only.
-    let (engine, _) = unsafe { engine(ctx) };
-    let since = Instant::now().duration_since(engine.launch.start);
-    let _ = which; // one tick is a nanosecond for both
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

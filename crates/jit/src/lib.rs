@@ -7,6 +7,7 @@
 //! Kernels that compiled code does not cover are refused with a reason ([`JitError::Unsupported`]) and run by the interpreter.
 
 mod abi;
+mod callbacks;
 mod emit;
 mod engine;
 mod lanes;

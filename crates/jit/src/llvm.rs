@@ -135,6 +135,8 @@ pub struct CompileError {
 /// A step of [`Llvm::compile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
+    /// Starting a thread to compile on. Another time there may be one.
+    Thread,
     /// Making a target machine for the CPU.
     Target,
     /// Reading the text.
@@ -152,6 +154,7 @@ pub enum Stage {
 impl fmt::Display for CompileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match self.stage {
+            Stage::Thread => "no thread to compile on",
             Stage::Target => "LLVM does not know the target CPU",
             Stage::Parse => "LLVM could not read the generated code",
             Stage::Verify => "LLVM refused the generated code",
@@ -227,11 +230,9 @@ impl Llvm {
             // The receiver only goes away when its thread does; there is nobody left to tell then.
             let _ = report.send(made);
         };
-        let thread = std::thread::Builder::new()
-            .name("hostwarp-llvm".into())
-            .stack_size(COMPILE_STACK)
-            .spawn(work)
-            .map_err(|e| fatal(format!("no thread to compile on: {e}")))?;
+        let thread = std::thread::Builder::new().name("hostwarp-llvm".into()).stack_size(COMPILE_STACK);
+        let thread = hostwarp_system::thread::spawn(thread, work)
+            .map_err(|e| CompileError { stage: Stage::Thread, message: e.to_string() })?;
         let made = result.recv().unwrap_or_else(|_| Err(fatal("the compiling thread ended early".into())));
         if !matches!(&made, Err(e) if e.stage == Stage::Fatal) {
             // What it has of LLVM's goes with it, and should have gone before the process ends.

@@ -15,6 +15,7 @@ use std::fmt;
 
 use crate::target::Arch;
 use elf::{Elf, Section};
+use hostwarp_system::seam::{self, Kind};
 
 /// Why an object cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,9 +81,11 @@ impl Loaded {
         }
         let linked = lay_out(&elf)?;
         let memory = |e: std::io::Error| LoadError::Memory(e.to_string());
+        seam::ask(Kind::Map).map_err(memory)?;
         let mut image = memmap2::MmapMut::map_anon(linked.size).map_err(memory)?;
         let base = image.as_ptr().addr() as u64;
         link(&elf, &linked, base, &mut image)?;
+        seam::ask(Kind::Map).map_err(memory)?;
         let image = image.make_exec().map_err(memory)?;
         flush_instruction_cache(&image);
         Ok(Loaded { image, symbols: linked.symbols })

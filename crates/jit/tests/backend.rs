@@ -45,7 +45,7 @@ fn everywhere(text: &str, needs: &[&str], check: impl Fn(&Loaded)) {
 
 /// Calls `kernel` with pointers to the columns.
 fn call(loaded: &Loaded, a: &[u32], b: &[u32], out: &mut [u32]) {
-    type Kernel = unsafe extern "sysv64" fn(*const u32, *const u32, *mut u32);
+    type Kernel = unsafe extern "C" fn(*const u32, *const u32, *mut u32);
     let kernel = loaded.get("kernel").unwrap();
     // SAFETY: the tests' kernels have this signature and stay within the columns they are given.
     unsafe { std::mem::transmute::<*const u8, Kernel>(kernel)(a.as_ptr(), b.as_ptr(), out.as_mut_ptr()) }
@@ -309,7 +309,7 @@ fn compiling_is_pure_also_from_many_threads() {
                     let loaded = Loaded::new(&first.0).unwrap();
                     let f = loaded.get("kernel").unwrap();
                     // SAFETY: the text above has this signature.
-                    let f = unsafe { std::mem::transmute::<*const u8, extern "sysv64" fn(u32) -> u32>(f) };
+                    let f = unsafe { std::mem::transmute::<*const u8, extern "C" fn(u32) -> u32>(f) };
                     assert_eq!(f(10), 10 * k);
                 });
             }

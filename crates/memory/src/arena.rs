@@ -1,5 +1,6 @@
 //! Address space from the operating system: reserved at once, committed page by page as it is touched, all zero.
 
+use hostwarp_system::seam::{self, Kind};
 use std::io;
 
 /// A fixed, zero-filled stretch of host memory that is only ever reached through raw pointers.
@@ -19,6 +20,7 @@ impl Arena {
     /// Reserves `len` bytes.
     #[cfg(any(unix, windows))]
     pub(crate) fn reserve(len: usize) -> io::Result<Arena> {
+        seam::ask(Kind::Map)?;
         let region: Region = memmap2::MmapOptions::new().len(len).no_reserve_swap().map_anon()?.into();
         // Fewer page faults and TLB misses when a kernel sweeps large buffers; without it everything still works.
         #[cfg(target_os = "linux")]

@@ -6,6 +6,7 @@ use crate::map::{self, GLOBAL_BASE, GLOBAL_LIMIT, NULL_LIMIT, Space};
 use crate::run::GlobalRun;
 use crate::scalar::{AtomicInt, AtomicOp, AtomicScalar, Scalar};
 use crate::table::{GRANULE, Table};
+use hostwarp_system::seam;
 use std::fmt;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -158,7 +159,7 @@ impl DeviceMemory {
 
     // Allocating and freeing.
 
-    /// Allocates `size` zeroed bytes; the address is a multiple of 256.
+    /// Allocates `size` zeroed bytes; the address is a multiple of 256. No bytes have an address, too, which no access may use.
     pub fn alloc(&self, size: u64) -> Result<u64, MemoryError> {
         self.alloc_with(size, GRANULE, None)
     }
@@ -171,6 +172,7 @@ impl DeviceMemory {
     /// Allocates `size` zeroed bytes at a multiple of `align` and of 256, under a name if there is one.
     pub fn alloc_with(&self, size: u64, align: u64, name: Option<&str>) -> Result<u64, MemoryError> {
         let mut table = self.table();
+        seam::ask(seam::Kind::Memory).map_err(|_| table.full(size))?;
         let placed = table.place(size, align, name)?;
         self.memory.zero(
             (placed.stale.start - GLOBAL_BASE) as usize,

@@ -253,8 +253,6 @@ pub enum MemoryError {
         /// What the operating system said.
         reason: String,
     },
-    /// An allocation of 0 bytes.
-    ZeroSize,
     /// An alignment that is not a power of two.
     BadAlignment(u64),
     /// A free of something that is not the base of a live allocation.
@@ -278,7 +276,6 @@ impl fmt::Display for MemoryError {
             MemoryError::Reserve { asked, reason } => {
                 write!(f, "cannot reserve {asked} bytes for device memory: {reason}")
             }
-            MemoryError::ZeroSize => f.write_str("an allocation needs at least 1 byte"),
             MemoryError::BadAlignment(align) => write!(f, "alignment {align} is not a power of two"),
             MemoryError::InvalidFree { addr, nearest } => match nearest {
                 Some(n) if n.freed && n.place == Place::Inside(0) => write!(f, "double free of {n}"),

@@ -21,7 +21,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let which = 0..64usize;
-    let size = prop_oneof![1..700u64, 1000..9000u64, Just(256), Just(512)];
+    let size = prop_oneof![0..700u64, Just(0), 1000..9000u64, Just(256), Just(512)];
     let offset = prop_oneof![0..700u64, 0..9000u64];
     prop_oneof![
         3 => (size, 0..12u32).prop_map(|(size, log)| Step::Alloc { size, align: 1 << log }),

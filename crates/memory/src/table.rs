@@ -89,14 +89,10 @@ impl Table {
 
     /// Finds room for `size` bytes at a multiple of `align`.
     pub(crate) fn place(&mut self, size: u64, align: u64, name: Option<&str>) -> Result<Placed, MemoryError> {
-        if size == 0 {
-            return Err(MemoryError::ZeroSize);
-        }
         if !align.is_power_of_two() {
             return Err(MemoryError::BadAlignment(align));
         }
-        let full =
-            MemoryError::OutOfDeviceMemory { asked: size, free: self.unused(), capacity: self.capacity };
+        let full = self.full(size);
         if size > self.capacity || align > self.capacity {
             return Err(full);
         }
@@ -181,6 +177,11 @@ impl Table {
     /// Bytes outside of live allocations.
     pub(crate) fn unused(&self) -> u64 {
         self.capacity.saturating_sub(self.used)
+    }
+
+    /// There is no room for so many bytes.
+    pub(crate) fn full(&self, asked: u64) -> MemoryError {
+        MemoryError::OutOfDeviceMemory { asked, free: self.unused(), capacity: self.capacity }
     }
 
     /// Number of live allocations.
@@ -323,10 +324,10 @@ mod tests {
         assert_eq!(t.place(2048, 1, None), Err(full(2048, 2048 - GUARD)));
         assert_eq!(t.place(u64::MAX, 1, None), Err(full(u64::MAX, 2048 - GUARD)));
         assert_eq!(t.place(1, 1 << 63, None), Err(full(1, 2048 - GUARD)));
-        assert_eq!(t.place(0, 1, None), Err(MemoryError::ZeroSize));
         assert_eq!(t.place(8, 3, None), Err(MemoryError::BadAlignment(3)));
         t.place(2048 - GUARD, 1, None).unwrap();
         assert_eq!(t.unused(), 0);
+        assert_eq!(t.place(0, 1, None), Err(full(0, 0)), "not even an address");
         assert_eq!(table(4096).place(4096, 1, None).unwrap().base, START, "the whole device");
         t.check(START);
     }

@@ -267,7 +267,29 @@ fn allocation_errors() {
         MemoryError::OutOfDeviceMemory { asked: 500 << 10, free: (424 << 10) - 3072, capacity: 1 << 20 }
     );
     assert_eq!(error.to_string(), "out of device memory: 512000 bytes asked for, 431104 of 1048576 free");
-    assert_eq!(device.alloc(0), Err(MemoryError::ZeroSize));
     assert_eq!(device.alloc_with(8, 24, None), Err(MemoryError::BadAlignment(24)));
     assert!(matches!(DeviceMemory::with_capacity(u64::MAX), Err(MemoryError::Reserve { .. })));
+}
+
+#[test]
+fn no_bytes_have_an_address_that_nothing_may_use() {
+    let device = device();
+    let (a, b, c) = (device.alloc(0).unwrap(), device.alloc_named(0, "b").unwrap(), device.alloc(4).unwrap());
+    assert!(a != b && b != c && a != c && a % 256 == 0);
+    assert_eq!(device.info().allocations, 3);
+    for address in [a, b] {
+        assert_eq!(device.load::<u8>(address), Err(FaultKind::OutOfBounds));
+        assert_eq!(device.store(address, 1u32), Err(FaultKind::OutOfBounds));
+        assert!(device.write(address, &[1]).is_err() && device.lookup(address).is_none());
+        device.write(address, &[]).unwrap();
+    }
+    let fault = device.diagnose(b, 1, 1, Access::Store).unwrap().to_string();
+    assert!(fault.contains("0-byte allocation") && fault.contains("`b`"), "{fault}");
+    device.store(c, 7u32).unwrap();
+    for address in [a, b, c] {
+        device.free(address).unwrap();
+    }
+    assert!(device.free(a).is_err());
+    // What comes where nothing was is all there and all zero.
+    assert_eq!(device.load::<u64>(device.alloc(8).unwrap()), Ok(0));
 }

@@ -1,347 +1,447 @@
-//! What a branch that splits lanes does to the blocks behind it.
+//! Where lanes that a divergent branch has separated meet again, relative to the convergence rule (docs/convergence.md).
+//!
+//! This is the sync and temporal divergence of Rosemann, Moll and Hack (*An Abstract Interpretation for SPMD Divergence on Reducible Control
+//! Flow Graphs*, POPL 2021), for all branches at once and over the cycles of the weak topological order, irreducible ones included.
+//!
+//! Within one iteration of a cycle the order of blocks is acyclic, a cycle inside it taken for one node. There every node has a *label*:
+//! lanes under different labels may have been separated by a divergent branch since the iteration began, lanes under one label have not.
+//! [`BASE`] is the label of all lanes that began the iteration.
+//!
+//! - Each edge of a divergent branch has a label of its own.
+//! - A node that gets two labels other than [`BASE`] is a *join* and has a label of its own from there on.
+//! - A node that post-dominates its immediate dominator in the iteration gets the label of that one back: all lanes have met again.
+//! - Edges back to the header under two labels make it a join for the lanes of the next iteration.
+//! - Where lanes take an edge back while others are still under way in the iteration, the header is *overtaken*: what an engine keeps once
+//!   for all lanes, a parameter of the header that is uniform, would be overwritten before the others have done with it.
+//! - An exit of a cycle under another label than an edge back is *temporally divergent*: some lanes leave while others go round. It gets a
+//!   label of its own, and what lanes take along from the cycle differs ([`Control::reach`]).
+//! - A cycle with several entries that is entered under two labels is *wild*: all of its blocks are joins, all of its exits temporally divergent.
+//!
+//! A label depends on blocks before it and on which branches diverge, so one pass in order computes all of them; the caller asks again for
+//! blocks whose predecessors have changed.
 
 use crate::Loop;
 use crate::order::spans;
-use hostwarp_ir::{Block, Function};
-use rustc_hash::FxHashSet;
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use crate::reach::Reach;
+use hostwarp_ir::{Block, Function, immediate_dominators};
 
-/// The graph of blocks, seen by position in the plan's order: all numbers here are positions.
-pub(crate) struct Control<'a> {
-    loops: &'a [Loop],
-    pub(crate) successors: Vec<Vec<usize>>,
-    /// The block all ways from a block lead through; none if there is no such block.
-    post_dominator: Vec<Option<usize>>,
-    /// The innermost loop around each block.
-    loop_at: Vec<Option<usize>>,
-    /// By loop: the blocks outside that are reached directly from inside.
-    pub(crate) exits: Vec<Vec<usize>>,
-    /// The outermost loop around each block.
-    outermost: Vec<Option<usize>>,
-    /// The last block from which a block can be reached, outermost loops taken for one block each.
-    cycle_end: Vec<usize>,
-    /// The blocks that a block post-dominates have numbers in its span, each its first.
-    post_span: Vec<(u32, u32)>,
-    /// Whether lanes at a block may come to a block that ends them.
-    ends: Vec<bool>,
-    /// Every cycle is a natural loop.
-    reducible: bool,
-    /// For [`influence`](Self::influence): the label of each block, [`NONE`] between calls, and which have one.
-    label: Vec<usize>,
-    labelled: Vec<usize>,
+/// The label of lanes that have not been separated since the iteration began.
+const BASE: u32 = 0;
+
+/// An edge, by positions.
+#[derive(Clone, Copy)]
+pub(crate) struct Edge {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
 }
 
-/// No label.
-const NONE: usize = usize::MAX;
+/// The labels of edges back to a header, other than [`BASE`].
+#[derive(Clone, Copy, PartialEq, Default)]
+enum Back {
+    #[default]
+    Base,
+    One(u32),
+    Several,
+}
 
-/// Where the lanes go that a branch splits.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Influence {
-    /// Blocks that lanes reach from different sides.
-    pub(crate) joins: Vec<usize>,
-    /// Blocks that may be run by some of the lanes only.
-    pub(crate) region: Vec<usize>,
-    /// The same holds for all blocks from here on that can be reached without passing the second.
-    pub(crate) rest: Option<(usize, Option<usize>)>,
-    /// Loops that some lanes leave while others go round, and the blocks behind them where those arrive.
-    pub(crate) split_loops: Vec<(usize, Vec<usize>)>,
+/// What is known of a cycle.
+#[derive(Clone, Copy, PartialEq, Default)]
+struct Cycle {
+    /// Lanes that have been separated enter it in different places.
+    wild: bool,
+    back: Back,
+    /// Some lanes may leave while others go round.
+    split: bool,
+}
+
+/// Lists of edges, one behind the other.
+pub(crate) struct Lists {
+    first: Vec<u32>,
+    items: Vec<u32>,
+}
+
+impl Lists {
+    /// From pairs of list and item; items of a list stay in order.
+    pub(crate) fn new(lists: usize, pairs: impl Iterator<Item = (usize, u32)> + Clone) -> Lists {
+        let mut first = vec![0u32; lists + 1];
+        for (list, _) in pairs.clone() {
+            first[list + 1] += 1;
+        }
+        for i in 0..lists {
+            first[i + 1] += first[i];
+        }
+        let mut next = first.clone();
+        let mut items = vec![0; first[lists] as usize];
+        for (list, item) in pairs {
+            items[next[list] as usize] = item;
+            next[list] += 1;
+        }
+        Lists { first, items }
+    }
+
+    pub(crate) fn of(&self, list: usize) -> &[u32] {
+        &self.items[self.first[list] as usize..self.first[list + 1] as usize]
+    }
+}
+
+/// The graph of blocks and their labels. All numbers of blocks here are positions in the plan's order.
+pub(crate) struct Control<'a> {
+    loops: &'a [Loop],
+    /// The innermost cycle around each block.
+    loop_at: Vec<Option<usize>>,
+    /// The cycle that a block is the header of.
+    headed: Vec<Option<usize>>,
+    /// By source, each in the order of the terminator's targets.
+    pub(crate) edges: Vec<Edge>,
+    first_edge: Vec<u32>,
+    /// By target.
+    sources: Lists,
+    /// By cycle: edges into it, edges out of it, and edges from inside it to its header.
+    entries: Lists,
+    exits: Lists,
+    backs: Lists,
+    /// By node, blocks before cycles: the node whose label it gets back, if there is one.
+    restores: Vec<Option<usize>>,
+    pub(crate) reach: Reach,
+    /// Blocks whose terminator may separate lanes.
+    divergent: Vec<bool>,
+    /// By node.
+    label: Vec<u32>,
+    cycles: Vec<Cycle>,
+    /// Lanes that have been separated may come to a block by different edges: those forward, and those back.
+    joins: [Vec<bool>; 2],
+    /// Headers of cycles that some lanes go back to before others have finished the iteration.
+    overtaken: Vec<bool>,
 }
 
 impl<'a> Control<'a> {
-    pub(crate) fn new(
-        func: &Function,
-        order: &[Block],
-        position: &[u32],
-        loops: &'a [Loop],
-        loop_of: &[Option<usize>],
-    ) -> Control<'a> {
-        let successors: Vec<Vec<usize>> = order
-            .iter()
-            .map(|b| {
-                let mut to: Vec<usize> = func
-                    .block(*b)
-                    .term
-                    .targets()
-                    .iter()
-                    .map(|t| position[t.block.index()] as usize)
-                    .collect();
-                to.sort_unstable();
-                to.dedup();
-                to
-            })
-            .collect();
-        let exits = loops
-            .iter()
-            .map(|l| {
-                let inside = l.first as usize..l.last as usize + 1;
-                let mut to: Vec<usize> = successors[inside.clone()].concat();
-                to.retain(|to| !inside.contains(to));
-                to.sort_unstable();
-                to.dedup();
-                to
-            })
-            .collect();
-        let mut outermost = vec![None; order.len()];
-        for (i, l) in loops.iter().enumerate().filter(|(_, l)| l.parent.is_none()) {
-            outermost[l.first as usize..=l.last as usize].fill(Some(i));
+    pub(crate) fn new(func: &Function, order: &[Block], position: &[u32], loops: &'a [Loop]) -> Control<'a> {
+        let n = order.len();
+        let mut edges = vec![];
+        let mut first_edge = vec![0];
+        for (from, b) in order.iter().enumerate() {
+            let targets = func.block(*b).term.targets();
+            edges.extend(targets.iter().map(|t| Edge { from, to: position[t.block.index()] as usize }));
+            first_edge.push(edges.len() as u32);
         }
-        let cycle_end = cycle_ends(&successors, &outermost);
-        let (post_dominator, ends) = post_dominators(&successors);
+        let mut loop_at = vec![None; n];
+        let mut headed = vec![None; n];
+        for (i, l) in loops.iter().enumerate() {
+            loop_at[l.first as usize..=l.last as usize].fill(Some(i));
+            headed[l.first as usize] = Some(i);
+        }
+        let (mut entries, mut exits, mut backs) = (vec![], vec![], vec![]);
+        for (e, edge) in edges.iter().enumerate() {
+            let left = around(loops, loop_at[edge.from]).take_while(|l| !loops[*l].contains(edge.to));
+            exits.extend(left.map(|l| (l, e as u32)));
+            let entered = around(loops, loop_at[edge.to]).take_while(|l| !loops[*l].contains(edge.from));
+            entries.extend(entered.map(|l| (l, e as u32)));
+            if let Some(l) = headed[edge.to].filter(|_| edge.to <= edge.from) {
+                backs.push((l, e as u32));
+            }
+        }
+        let lists = |pairs: &[(usize, u32)]| Lists::new(loops.len(), pairs.iter().copied());
+        let exits = lists(&exits);
+        let has_exit: Vec<bool> = (0..loops.len()).map(|l| !exits.of(l).is_empty()).collect();
+        let restores = restores(n, &edges, loops, &loop_at, &has_exit);
         Control {
-            loops,
-            post_span: spans(&post_dominator),
-            post_dominator,
-            ends,
-            reducible: cycle_end.iter().enumerate().all(|(at, end)| at == *end),
-            loop_at: order.iter().map(|b| loop_of[b.index()]).collect(),
+            sources: Lists::new(n, edges.iter().enumerate().map(|(e, edge)| (edge.to, e as u32))),
+            reach: Reach::new(n, &edges, loops, &loop_at, &exits),
+            entries: lists(&entries),
+            backs: lists(&backs),
             exits,
-            outermost,
-            cycle_end,
-            label: vec![NONE; order.len()],
-            labelled: vec![],
-            successors,
+            restores,
+            loops,
+            loop_at,
+            headed,
+            edges,
+            first_edge,
+            divergent: vec![false; n],
+            label: vec![BASE; n + loops.len()],
+            cycles: vec![Cycle::default(); loops.len()],
+            joins: [vec![false; n], vec![false; n]],
+            overtaken: vec![false; n],
         }
     }
 
-    /// What happens when the lanes at the end of `branch` go different ways.
-    ///
-    /// Each way gets a label that is handed on from block to block. A block that gets two different ones is a join, and from
-    /// there on its own label is handed on. Nothing is handed on past the post-dominator, where all have come together.
-    pub(crate) fn influence(&mut self, branch: usize) -> Influence {
-        let end = self.post_dominator[branch];
-        let mut joins: BTreeSet<usize> = BTreeSet::new();
-        if let [only] = self.successors[branch][..] {
-            joins.insert(only); // the same block with different arguments
+    /// The edges that leave a block, by number.
+    pub(crate) fn edges_from(&self, at: usize) -> std::ops::Range<usize> {
+        self.first_edge[at] as usize..self.first_edge[at + 1] as usize
+    }
+
+    /// The edges that leave a cycle, by number.
+    pub(crate) fn exits_of(&self, l: usize) -> &[u32] {
+        self.exits.of(l)
+    }
+
+    pub(crate) fn is_divergent(&self, at: usize) -> bool {
+        self.divergent[at]
+    }
+
+    pub(crate) fn set_divergent(&mut self, at: usize) {
+        self.divergent[at] = true;
+    }
+
+    /// Whether lanes that have been separated may come to a block by different edges forward, or back.
+    pub(crate) fn is_join(&self, at: usize, back: bool) -> bool {
+        self.joins[usize::from(back)][at]
+    }
+
+    /// Whether some lanes may go back to the header of a cycle before others have finished the iteration.
+    pub(crate) fn is_overtaken(&self, at: usize) -> bool {
+        self.overtaken[at]
+    }
+
+    /// Whether some lanes may leave a cycle while others go round.
+    pub(crate) fn is_split(&self, l: usize) -> bool {
+        self.cycles[l].split
+    }
+
+    /// The cycle that a block is the header of.
+    pub(crate) fn headed(&self, at: usize) -> Option<usize> {
+        self.headed[at]
+    }
+
+    /// Whether separated lanes enter a cycle in different places.
+    pub(crate) fn is_wild(&self, l: usize) -> bool {
+        self.cycles[l].wild
+    }
+
+    /// The cycles around a block, innermost first.
+    pub(crate) fn around(&self, at: usize) -> impl Iterator<Item = usize> + use<'a> {
+        around(self.loops, self.loop_at[at])
+    }
+
+    /// By block, whether part of the lanes of a group may run it.
+    pub(crate) fn masked(&self) -> Vec<bool> {
+        let n = self.loop_at.len();
+        let mut inside = vec![false; self.loops.len()];
+        // Outer before inner.
+        for (i, l) in self.loops.iter().enumerate() {
+            inside[i] = l.parent.is_some_and(|p| inside[p])
+                || self.label[n + i] != BASE
+                || self.cycles[i].split
+                || self.cycles[i].wild;
         }
-        // Joins found on the way back to a loop's header were handed on under another label before: begin again, knowing them.
-        let rest = loop {
-            if let Some(rest) = self.hand_on(branch, end, &mut joins) {
-                break rest;
-            }
+        (0..n).map(|at| self.loop_at[at].is_some_and(|l| inside[l]) || self.label[at] != BASE).collect()
+    }
+
+    /// A label that is used nowhere else: of a node, of the lanes that stay in a cycle others leave, and of an edge.
+    fn label_of_node(&self, node: usize) -> u32 {
+        1 + node as u32
+    }
+
+    fn label_of_rest(&self, l: usize) -> u32 {
+        1 + (self.label.len() + l) as u32
+    }
+
+    fn label_of_edge(&self, e: usize) -> u32 {
+        1 + (self.label.len() + self.loops.len() + e) as u32
+    }
+
+    /// Whether lanes leave a cycle by an edge under this label while others go round.
+    fn is_scattered(&self, l: usize, label: u32) -> bool {
+        let Cycle { wild, back, .. } = self.cycles[l];
+        let others_go_round = match back {
+            Back::Base => false,
+            Back::One(round) => label != round,
+            Back::Several => true,
         };
-        let label = |at: usize| Some(self.label[at]).filter(|l| *l != NONE);
-        let mut split_loops = vec![];
-        let mut around = self.loop_at[branch];
-        while let Some(i) = around {
-            let l = &self.loops[i];
-            around = l.parent;
-            // Lanes under the label that goes round leave together later.
-            let Some(round) = label(l.first as usize) else { continue };
-            let left = self.exits[i].iter().copied().filter(|to| label(*to).is_some_and(|l| l != round));
-            let left: Vec<usize> = left.collect();
-            if !left.is_empty() {
-                split_loops.push((i, left));
-            }
-        }
-        let region = self.labelled.iter().copied().filter(|at| Some(*at) != end).collect();
-        let rest = rest.map(|from| (from, end));
-        Influence { joins: joins.into_iter().collect(), region, rest, split_loops }
+        wild || label != BASE && others_go_round
     }
 
-    /// Hands labels on from block to block, up to the block it answers if all that follows gets the label of that one.
-    /// Nothing if a join was found whose other label was handed on already.
-    fn hand_on(
-        &mut self,
-        branch: usize,
-        end: Option<usize>,
-        joins: &mut BTreeSet<usize>,
-    ) -> Option<Option<usize>> {
-        for at in self.labelled.drain(..) {
-            self.label[at] = NONE;
-        }
-        let mut work: BTreeSet<usize> = BTreeSet::new();
-        for &s in &self.successors[branch] {
-            self.label[s] = s;
-            self.labelled.push(s);
-            work.insert(s);
-        }
-        while let Some(at) = work.pop_first() {
-            if Some(at) == end || at == branch {
-                continue;
-            }
-            let mine = self.label[at];
-            // One way left, and none back to a block with another label: only where the others wait can it meet them. Without this
-            // a long row of branches that all leave for the end would take time with the square of its length.
-            let alone = work.is_empty() || work.len() == 1 && work.first().copied() == end;
-            if alone && self.reducible && self.loop_at[branch].is_none() && self.loop_at[at].is_none() {
-                let met = end.filter(|end| self.ends[at] && ![NONE, mine].contains(&self.label[*end]));
-                joins.extend(met);
-                return Some(Some(at));
-            }
-            let mut again = false;
-            for &to in &self.successors[at] {
-                match self.label[to] {
-                    NONE => {
-                        self.label[to] = if joins.contains(&to) { to } else { mine };
-                        self.labelled.push(to);
-                        work.insert(to);
-                    }
-                    theirs if theirs != mine && theirs != to => {
-                        self.label[to] = to;
-                        joins.insert(to);
-                        again |= to <= at;
-                    }
-                    theirs if theirs != mine => {
-                        joins.insert(to);
-                    }
-                    _ => {}
-                }
-            }
-            if again {
-                return None;
-            }
-        }
-        Some(None)
-    }
-}
-
-/// The blocks that can be reached from some blocks, found out only as far as somebody asks.
-///
-/// Each block of a natural loop is reached from each other one, so an outermost loop counts as one block, its first.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Reach {
-    from: Vec<usize>,
-    seen: FxHashSet<usize>,
-    pending: BinaryHeap<Reverse<usize>>,
-    /// Blocks before this one have been looked at.
-    limit: usize,
-}
-
-impl Reach {
-    /// What can be reached from `from` is part of it too.
-    pub(crate) fn add(&mut self, control: &Control<'_>, from: usize) {
-        if !self.from.contains(&from) {
-            self.from.push(from);
-            self.pending.push(Reverse(control.outermost_first(from)));
-            self.explore(control);
-        }
-    }
-
-    pub(crate) fn contains(&mut self, control: &Control<'_>, at: usize) -> bool {
-        // Often it is where everything comes together, however far away.
-        let (first, end) = control.post_span[at];
-        if self.from.iter().take(8).any(|from| (first..end).contains(&control.post_span[*from].0)) {
-            return true;
-        }
-        let at = control.outermost_first(at);
-        if self.limit <= control.cycle_end[at] && !self.pending.is_empty() {
-            self.limit = control.cycle_end[at] + 1;
-            self.explore(control);
-        }
-        self.seen.contains(&at)
-    }
-
-    fn explore(&mut self, control: &Control<'_>) {
-        while let Some(Reverse(at)) = self.pending.peek().copied().filter(|top| top.0 < self.limit) {
-            self.pending.pop();
-            if self.seen.insert(at) {
-                let to = match control.outermost[at] {
-                    Some(l) => &control.exits[l],
-                    None => &control.successors[at],
+    /// The label of an edge in a cycle around its source, or outside all: that of its source, as it is seen from there.
+    fn edge_label(&self, e: usize, seen_from: Option<usize>) -> u32 {
+        let from = self.edges[e].from;
+        let mut label = if self.divergent[from] { self.label_of_edge(e) } else { self.label[from] };
+        for l in self.around(from).take_while(|l| Some(*l) != seen_from) {
+            let Cycle { back, split, .. } = self.cycles[l];
+            if self.is_scattered(l, label) {
+                label = self.label_of_edge(e);
+            } else if label == BASE {
+                label = match back {
+                    _ if !split => self.label[self.loop_at.len() + l],
+                    // Those that go round are under this label from the second iteration on.
+                    Back::One(round) => round,
+                    _ => self.label_of_rest(l),
                 };
-                self.pending.extend(to.iter().map(|to| Reverse(control.outermost_first(*to))));
             }
         }
+        label
     }
-}
 
-impl Control<'_> {
-    fn outermost_first(&self, at: usize) -> usize {
-        self.outermost[at].map_or(at, |l| self.loops[l].first as usize)
-    }
-}
-
-/// The last block of the cycle around each block that is no natural loop; the block itself if there is none.
-fn cycle_ends(successors: &[Vec<usize>], outermost: &[Option<usize>]) -> Vec<usize> {
-    // The furthest edge back to each block, those within an outermost loop left out.
-    let mut furthest: Vec<usize> = (0..successors.len()).collect();
-    for (from, to) in
-        successors.iter().enumerate().flat_map(|(from, to)| to.iter().map(move |to| (from, *to)))
-    {
-        if to <= from && (outermost[to].is_none() || outermost[to] != outermost[from]) {
-            furthest[to] = furthest[to].max(from);
-        }
-    }
-    // Cycles that overlap are one.
-    let mut ends = furthest.clone();
-    let mut at = 0;
-    while at < ends.len() {
-        let (first, mut end) = (at, ends[at]);
-        while at <= end {
-            end = end.max(furthest[at]);
-            at += 1;
-        }
-        ends[first..at].fill(end);
-    }
-    ends
-}
-
-/// Immediate post-dominators by the algorithm of Cooper, Harvey and Kennedy on the reversed graph, with one end added behind all
-/// blocks that have no successor. Blocks that never end have none; which do end comes second.
-fn post_dominators(successors: &[Vec<usize>]) -> (Vec<Option<usize>>, Vec<bool>) {
-    let n = successors.len();
-    let mut predecessors = vec![vec![]; n];
-    for (b, to) in successors.iter().enumerate() {
-        for t in to {
-            predecessors[*t].push(b);
-        }
-    }
-    // Depth-first from the end, against the edges; node `n` is the end.
-    let ends: Vec<usize> = (0..n).filter(|b| successors[*b].is_empty()).collect();
-    let mut number = vec![usize::MAX; n + 1];
-    let mut post = vec![];
-    let mut seen = vec![false; n + 1];
-    let mut stack = vec![(n, 0)];
-    seen[n] = true;
-    while let Some((b, k)) = stack.pop() {
-        let to = if b == n { &ends } else { &predecessors[b] };
-        if let Some(&t) = to.get(k) {
-            stack.push((b, k + 1));
-            if !std::mem::replace(&mut seen[t], true) {
-                stack.push((t, 0));
-            }
-        } else {
-            number[b] = post.len();
-            post.push(b);
-        }
-    }
-    let mut dominator: Vec<Option<usize>> = vec![None; n + 1];
-    dominator[n] = Some(n);
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for &b in post.iter().rev().filter(|b| **b != n) {
-            let mut new: Option<usize> = None;
-            let end = [n];
-            let to: &[usize] = if successors[b].is_empty() { &end } else { &successors[b] };
-            for &t in to {
-                if dominator[t].is_none() {
-                    continue;
-                }
-                new = Some(match new {
-                    None => t,
-                    Some(mut a) => {
-                        let mut c = t;
-                        while a != c {
-                            while number[a] < number[c] {
-                                a = dominator[a].unwrap_or(n);
-                            }
-                            while number[c] < number[a] {
-                                c = dominator[c].unwrap_or(n);
-                            }
-                        }
-                        a
+    /// The label that edges to a node in a cycle, or outside all, come with, and whether there are two. Those from outside the cycle come
+    /// with the one of all lanes.
+    fn merge(&self, edges: impl Iterator<Item = usize>, within: Option<usize>) -> (u32, bool) {
+        let mut merged = BASE;
+        for e in edges {
+            let from = self.edges[e].from;
+            let label = match within {
+                Some(l) if !self.loops[l].contains(from) => {
+                    if self.cycles[l].wild {
+                        self.label_of_edge(e)
+                    } else {
+                        BASE
                     }
-                });
+                }
+                _ => self.edge_label(e, within),
+            };
+            if label != BASE && merged != BASE && label != merged {
+                return (merged, true);
             }
-            if new.is_some() && dominator[b] != new {
-                dominator[b] = new;
-                changed = true;
-            }
+            merged = merged.max(label);
+        }
+        (merged, false)
+    }
+
+    /// The label of a node that gets one or several.
+    fn settle(&self, node: usize, (label, parted): (u32, bool)) -> u32 {
+        match self.restores[node] {
+            Some(from) => self.label.get(from).copied().unwrap_or(BASE),
+            None if parted => self.label_of_node(node),
+            None => label,
         }
     }
-    dominator.truncate(n);
-    seen.truncate(n);
-    (dominator.into_iter().map(|d| d.filter(|d| *d != n)).collect(), seen)
+
+    /// Computes the label of a block, and that of the cycle it is the header of. Answers whether anything has changed: for its parameters,
+    /// and for those behind it.
+    pub(crate) fn relabel(&mut self, at: usize) -> (bool, bool) {
+        let joins = |c: &Self| [c.joins[0][at], c.joins[1][at]];
+        let old = joins(self);
+        let changed = self.compute_label(at);
+        (old != joins(self), changed)
+    }
+
+    fn compute_label(&mut self, at: usize) -> bool {
+        let n = self.loop_at.len();
+        let Some(l) = self.headed[at] else {
+            let within = self.loop_at[at];
+            let label = if within.is_some_and(|l| self.cycles[l].wild) {
+                self.joins[0][at] = true;
+                self.label_of_node(at)
+            } else {
+                let forward = self.sources.of(at).iter().map(|e| *e as usize);
+                let merged = self.merge(forward.filter(|e| self.edges[*e].from < at), within);
+                self.joins[0][at] |= merged.1;
+                self.settle(at, merged)
+            };
+            return std::mem::replace(&mut self.label[at], label) != label;
+        };
+        let Loop { parent, single_entry, .. } = self.loops[l];
+        let entries = self.entries.of(l).iter().map(|e| *e as usize);
+        let merged = self.merge(entries, parent);
+        let wild = self.cycles[l].wild || merged.1 && !single_entry;
+        self.joins[0][at] |= merged.1;
+        self.joins[1][at] |= wild;
+        let outer = match parent {
+            Some(p) if self.cycles[p].wild => self.label_of_node(n + l),
+            _ => self.settle(n + l, merged),
+        };
+        let inner = if wild { self.label_of_node(at) } else { BASE };
+        let changed = (self.label[n + l], self.label[at], self.cycles[l].wild) != (outer, inner, wild);
+        (self.label[n + l], self.label[at], self.cycles[l].wild) = (outer, inner, wild);
+        changed
+    }
+
+    /// Looks at the edges out of a cycle and back to its header, once its blocks have their labels. Answers whether anything has changed.
+    pub(crate) fn close(&mut self, l: usize) -> bool {
+        let at = self.loops[l].first as usize;
+        let old = (self.cycles[l], self.overtaken[at]);
+        let mut back = Back::Base;
+        for e in self.backs.of(l) {
+            let label = self.edge_label(*e as usize, Some(l));
+            back = match back {
+                _ if label == BASE => back,
+                Back::Base => Back::One(label),
+                Back::One(other) if other != label => Back::Several,
+                _ => back,
+            };
+        }
+        let early = |e: &u32| {
+            let inner = self.around(self.edges[*e as usize].from).take_while(|inner| *inner != l);
+            inner.into_iter().any(|inner| self.cycles[inner].split)
+        };
+        self.overtaken[at] |= back == Back::Several || self.backs.of(l).iter().any(early);
+        self.overtaken[at] |= self.cycles[l].wild;
+        self.joins[1][at] |= back == Back::Several;
+        self.cycles[l].back = back;
+        for e in 0..self.exits.of(l).len() {
+            let e = self.exits.of(l)[e] as usize;
+            if self.is_scattered(l, self.edge_label(e, Some(l))) {
+                self.cycles[l].split = true;
+                self.reach.add(l, self.edges[e].to);
+            }
+        }
+        self.cycles[l].split |= self.cycles[l].wild;
+        (self.cycles[l], self.overtaken[at]) != old
+    }
+}
+
+/// A cycle and those around it, innermost first.
+fn around(loops: &[Loop], innermost: Option<usize>) -> impl Iterator<Item = usize> {
+    std::iter::successors(innermost, |l| loops[*l].parent)
+}
+
+/// By node, blocks before cycles: its immediate dominator within an iteration, if the node post-dominates that one. A number beyond all nodes stands
+/// for where the iteration begins.
+fn restores(
+    n: usize,
+    edges: &[Edge],
+    loops: &[Loop],
+    loop_at: &[Option<usize>],
+    has_exit: &[bool],
+) -> Vec<Option<usize>> {
+    // Blocks, cycles, where an iteration of each cycle (and of none) begins, where it ends, and one node in front of or behind all of those.
+    let m = loops.len();
+    let (begin, end, all) = (n + m, n + 2 * m + 1, n + 3 * m + 2);
+    let context = |l: Option<usize>| l.unwrap_or(m);
+    // All iterations side by side, in one graph.
+    let mut graph: Vec<(usize, usize)> = (0..=m).map(|l| (all, begin + l)).collect();
+    let mut behind: Vec<(usize, usize)> = (0..=m).map(|l| (end + l, all)).collect();
+    let mut node_of_start = 0;
+    for l in around(loops, loop_at[0]) {
+        graph.push((begin + l, node_of_start));
+        node_of_start = n + l;
+    }
+    graph.push((begin + m, node_of_start));
+    let mut ends = vec![true; n];
+    for edge in edges {
+        ends[edge.from] = false;
+        let mut node = edge.from;
+        let mut l = loop_at[edge.from];
+        while let Some(left) = l.filter(|l| !loops[*l].contains(edge.to)) {
+            behind.push((node, end + left));
+            node = n + left;
+            l = loops[left].parent;
+        }
+        if edge.to <= edge.from {
+            behind.push((node, end + context(l))); // to the header of that one
+            continue;
+        }
+        let mut to = edge.to;
+        for entered in around(loops, loop_at[edge.to]).take_while(|l| !loops[*l].contains(edge.from)) {
+            graph.push((begin + entered, to));
+            to = n + entered;
+        }
+        if node != to {
+            graph.push((node, to));
+        }
+    }
+    behind.extend((0..n).filter(|at| ends[*at]).map(|at| (at, end + m)));
+    behind.extend((0..m).filter(|l| !has_exit[*l]).map(|l| (n + l, end + context(loops[l].parent))));
+    let nodes = all + 1;
+    let tree = |edges: &[(usize, usize)], reversed: bool| {
+        let pairs = edges.iter().map(|&(a, b)| if reversed { (b, a as u32) } else { (a, b as u32) });
+        let lists = Lists::new(nodes, pairs);
+        immediate_dominators(nodes, all, |node, to| to.extend(lists.of(node).iter().map(|t| *t as usize)))
+    };
+    let dominator = tree(&graph, false);
+    behind.extend(graph.iter().filter(|(from, _)| *from != all));
+    let span = spans(&tree(&behind, true));
+    (0..n + m)
+        .map(|node| {
+            let dominator = dominator[node].filter(|d| *d != all)?;
+            (span[node].0..span[node].1).contains(&span[dominator].0).then_some(dominator)
+        })
+        .collect()
 }

@@ -2,8 +2,8 @@
 //!
 //! A [`Plan`] is made once per primitive function and says:
 //!
-//! - in which [order](Plan::order) blocks are run. Among the groups of lanes of a warp that can go on, the one at the lowest
-//!   [position](Plan::position) runs first; in reducible code this brings lanes together again at the post-dominator;
+//! - in which [order](Plan::order) blocks are run, and which of the groups of lanes of a warp that can go on runs
+//!   [next](Plan::runs_next): the convergence rule, docs/convergence.md;
 //! - where lanes may [stop](Plan::suspends) and what they [need](Plan::live_in) to go on there;
 //! - where each value lives in the [frame](Frame) that engines hand to each other;
 //! - which values are the same, or evenly spaced, in all lanes of a group ([`Shape`]), which branches may
@@ -14,14 +14,18 @@
 #![forbid(unsafe_code)]
 
 mod control;
+#[cfg(test)]
+mod convergence_test;
 mod frame;
 mod live;
 mod order;
+mod reach;
 mod shape;
 mod split;
 #[cfg(test)]
 mod tests;
 mod text;
+mod waits;
 
 pub use frame::Frame;
 pub use order::Loop;
@@ -128,16 +132,18 @@ pub enum Invariance {
 pub struct Plan {
     /// What was taken for granted.
     pub assume: Assume,
-    /// The reachable blocks in the order they are run: reverse post-order with every natural loop contiguous.
+    /// The reachable blocks in the order they are run: reverse post-order with every cycle contiguous.
     pub order: Vec<Block>,
     /// The place of each block in `order`; `u32::MAX` for unreachable blocks.
     pub position: Vec<u32>,
     /// The edges (from, to) that do not lead forward in `order`.
     pub back_edges: Vec<(Block, Block)>,
-    /// Natural loops, outer before inner.
+    /// Cycles, outer before inner.
     pub loops: Vec<Loop>,
     /// The innermost loop around each block, as index into `loops`.
     pub loop_of: Vec<Option<usize>>,
+    /// By position: that of the last block of the cycle that begins there, or itself.
+    pub cycle_ends: Vec<u32>,
     /// Blocks at whose start a lane may wait: targets of back-edges, what follows a barrier or a warp synchronisation, and the entry.
     pub suspends: Vec<bool>,
     /// What a lane needs at the start of a block, its parameters included, in ascending order; values that can be
@@ -173,6 +179,10 @@ impl Plan {
                 suspends[next.block.index()] = true;
             }
         }
+        let mut cycle_ends: Vec<u32> = (0..order.len() as u32).collect();
+        for l in &loops {
+            cycle_ends[l.first as usize] = l.last;
+        }
         let remat = remat(func);
         let invariance = invariance(func, &order);
         let live = live::Liveness::new(func, &order, &remat);
@@ -180,6 +190,7 @@ impl Plan {
             shape::shapes(func, &order, &position, &loops, &loop_of, assume, &invariance);
         for (l, split) in loops.iter_mut().zip(split) {
             l.divergent_exit = split;
+            l.waits = waits::waits(func, l);
         }
         let frame = Frame::new(func, &order, &position, &live, &remat, assume.share_slots);
         let pressure = live.pressure(func, &order, &shape);
@@ -188,6 +199,7 @@ impl Plan {
             order,
             position,
             back_edges,
+            cycle_ends,
             loops,
             loop_of,
             suspends,
@@ -200,6 +212,31 @@ impl Plan {
             frame,
             pressure,
         }
+    }
+
+    /// Of the blocks that lanes of a warp are at, by position, the one that runs next (docs/convergence.md) after the one that ran last: one
+    /// that is still to come in this iteration, in the innermost cycle that has one, else the header of that cycle. 0 if there is none.
+    pub fn runs_next(&self, after: Option<u32>, positions: &[u32]) -> u32 {
+        let lowest =
+            |from: u32, to: u32| positions.iter().copied().filter(|at| (from..=to).contains(at)).min();
+        if let Some(at) = after {
+            let innermost = self.loop_of[self.order[at as usize].index()];
+            for l in std::iter::successors(innermost, |l| self.loops[*l].parent) {
+                let Loop { first, last, .. } = self.loops[l];
+                if let Some(next) = lowest(at + 1, last).or_else(|| lowest(first, first)) {
+                    return next;
+                }
+            }
+            if let Some(next) = lowest(at + 1, u32::MAX) {
+                return next;
+            }
+        }
+        // Nobody knows what ran last: whoever is at the header of a cycle that others are in has gone round.
+        let mut first = lowest(0, u32::MAX).unwrap_or(0);
+        while let Some(inside) = lowest(first + 1, self.cycle_ends[first as usize]) {
+            first = inside;
+        }
+        first
     }
 
     /// Whether going from `from` to `to` leads back.

@@ -1,24 +1,35 @@
-//! The order of blocks, and loops.
+//! The order of blocks, and cycles.
 
-use hostwarp_ir::{Block, Function, dominators};
+use hostwarp_ir::{Block, Function};
 
-/// A natural loop: all blocks from which the header can be reached again without leaving through it.
+/// A cycle: a strongly connected component of the blocks, or of those of a cycle around it without its header. In reducible code that is a natural loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
-    /// The only block through which the loop is entered.
+    /// The block that back-edges of the cycle lead to: an iteration begins there.
     pub header: Block,
-    /// All blocks of the loop, inner loops included, in order; the header is the first.
+    /// All blocks of the cycle, inner cycles included, in order; the header is the first.
     pub blocks: Vec<Block>,
     /// Position of the header.
     pub first: u32,
-    /// Position of the last block: the loop takes `first..=last`.
+    /// Position of the last block: the cycle takes `first..=last`.
     pub last: u32,
-    /// 1 for an outermost loop.
+    /// 1 for an outermost cycle.
     pub depth: u32,
-    /// The loop around it, as index into [`crate::Plan::loops`].
+    /// The cycle around it, as index into [`crate::Plan::loops`].
     pub parent: Option<usize>,
+    /// It is entered through its header only: a natural loop.
+    pub single_entry: bool,
     /// Some lanes of a group may leave it while others go round.
     pub divergent_exit: bool,
+    /// Lanes may go round because of what other threads do.
+    pub waits: bool,
+}
+
+impl Loop {
+    /// Whether the block at this position is part of it.
+    pub(crate) fn contains(&self, at: usize) -> bool {
+        (self.first as usize..=self.last as usize).contains(&at)
+    }
 }
 
 pub(crate) struct Order {
@@ -44,93 +55,49 @@ pub(crate) fn order(func: &Function) -> Order {
             to
         })
         .collect();
-    let placed = place(&successors);
+    let Placed { order: placed, mut cycles } = place(&successors);
     let mut position = vec![u32::MAX; n];
     for (i, b) in placed.iter().enumerate() {
         position[*b] = i as u32;
     }
-    let mut loops = natural_loops(func, &successors);
-    // In a cycle with several entries the order may have to tear a loop inside apart; then it is none to us.
-    loops.retain(|(header, members)| {
-        let first = position[*header] as usize;
-        members.iter().all(|b| (first..first + members.len()).contains(&(position[*b] as usize)))
-    });
-    // Outer before inner: a loop around another has more blocks.
-    loops.sort_by_key(|(header, members)| (std::cmp::Reverse(members.len()), *header));
+    // Outer before inner: a cycle around another has more blocks.
+    cycles.sort_by_key(|(first, len)| (std::cmp::Reverse(*len), placed[*first]));
     let mut inner: Vec<Option<usize>> = vec![None; n];
-    let mut parent = vec![None; loops.len()];
-    for (i, (header, members)) in loops.iter().enumerate() {
-        parent[i] = inner[*header];
+    let mut loops: Vec<Loop> = vec![];
+    for (i, (first, len)) in cycles.into_iter().enumerate() {
+        let members = &placed[first..first + len];
+        let parent = inner[members[0]];
         for b in members {
             inner[*b] = Some(i);
         }
-    }
-    let mut back_edges = vec![];
-    for &b in &placed {
-        for &t in &successors[b] {
-            if position[t] <= position[b] {
-                back_edges.push((Block(b as u32), Block(t as u32)));
-            }
-        }
-    }
-    let mut described: Vec<Loop> = vec![];
-    for (i, (header, members)) in loops.iter().enumerate() {
-        let first = position[*header];
-        let last = first + members.len() as u32 - 1;
-        let blocks = placed[first as usize..=last as usize].iter().map(|b| Block(*b as u32)).collect();
-        let depth = parent[i].map_or(1, |p: usize| described[p].depth + 1);
-        described.push(Loop {
-            header: Block(*header as u32),
-            blocks,
-            first,
-            last,
-            depth,
-            parent: parent[i],
+        loops.push(Loop {
+            header: Block(members[0] as u32),
+            blocks: members.iter().map(|b| Block(*b as u32)).collect(),
+            first: first as u32,
+            last: (first + len - 1) as u32,
+            depth: parent.map_or(1, |p: usize| loops[p].depth + 1),
+            parent,
+            single_entry: true,
             divergent_exit: false,
+            waits: false,
         });
     }
-    Order {
-        order: placed.into_iter().map(|b| Block(b as u32)).collect(),
-        position,
-        back_edges,
-        loops: described,
-        loop_of: inner,
-    }
-}
-
-/// Header and blocks of each natural loop; loops with one header are one loop.
-fn natural_loops(func: &Function, successors: &[Vec<usize>]) -> Vec<(usize, Vec<usize>)> {
-    let n = successors.len();
-    let idom: Vec<Option<usize>> = dominators(func).iter().map(|d| d.map(Block::index)).collect();
-    let reachable = |b: usize| b == 0 || idom[b].is_some();
-    let span = spans(&idom);
-    let dominates = |a: usize, b: usize| (span[a].0..span[a].1).contains(&span[b].0);
-    let mut predecessors = vec![vec![]; n];
-    for b in (0..n).filter(|b| reachable(*b)) {
-        for t in &successors[b] {
-            predecessors[*t].push(b);
-        }
-    }
-    let mut loops: Vec<(usize, Vec<usize>)> = vec![];
-    // The header of the loop a block was found to be in last.
-    let mut found_in = vec![usize::MAX; n];
-    for header in (0..n).filter(|b| reachable(*b)) {
-        let mut work: Vec<usize> =
-            predecessors[header].iter().copied().filter(|b| dominates(header, *b)).collect();
-        if work.is_empty() {
-            continue;
-        }
-        found_in[header] = header;
-        let mut members = vec![header];
-        while let Some(b) = work.pop() {
-            if std::mem::replace(&mut found_in[b], header) != header {
-                members.push(b);
-                work.extend(&predecessors[b]);
+    let mut back_edges = vec![];
+    for (at, &b) in placed.iter().enumerate() {
+        for &t in &successors[b] {
+            let to = position[t] as usize;
+            if to <= at {
+                back_edges.push((Block(b as u32), Block(t as u32)));
+            }
+            let mut around = inner[t];
+            while let Some(l) = around.filter(|l| !loops[*l].contains(at)) {
+                loops[l].single_entry &= loops[l].first as usize == to;
+                around = loops[l].parent;
             }
         }
-        loops.push((header, members));
     }
-    loops
+    let order = placed.into_iter().map(|b| Block(b as u32)).collect();
+    Order { order, position, back_edges, loops, loop_of: inner }
 }
 
 /// Numbers the nodes of trees so that those under a node have the numbers from its own up to its second.
@@ -158,10 +125,17 @@ pub(crate) fn spans(parent: &[Option<usize>]) -> Vec<(u32, u32)> {
     span
 }
 
+/// Blocks in order, and where in it each cycle begins and how many blocks it has.
+struct Placed {
+    order: Vec<usize>,
+    cycles: Vec<(usize, usize)>,
+}
+
 /// A weak topological order (Bourdoncle 1993): every cycle is contiguous and begins with the block it is entered by first, what is
-/// behind it comes behind it, and so on inside it without that block. In reducible graphs cycles are natural loops.
-fn place(successors: &[Vec<usize>]) -> Vec<usize> {
-    let mut placed = vec![];
+/// behind it comes behind it, and so on inside it without that block. An edge that does not lead forward leads to the first block of a
+/// cycle around its source, in irreducible graphs too.
+fn place(successors: &[Vec<usize>]) -> Placed {
+    let mut placed = Placed { order: vec![], cycles: vec![] };
     // Blocks still to be placed have the number of the part they are in.
     let mut part = vec![0usize; successors.len()];
     let mut parts = 0;
@@ -170,7 +144,10 @@ fn place(successors: &[Vec<usize>]) -> Vec<usize> {
     // A component lists its blocks in the order they were first seen.
     while let Some(component) = pending.pop() {
         let head = component[0];
-        placed.push(head);
+        if component.len() > 1 || successors[head].contains(&head) {
+            placed.cycles.push((placed.order.len(), component.len()));
+        }
+        placed.order.push(head);
         part[head] = usize::MAX;
         if component.len() > 1 {
             parts += 1;

@@ -1,15 +1,16 @@
 //! How values differ between lanes, and where control may split them.
 //!
 //! A fixed point from below: every value starts as unknown, and only goes from there to uniform or affine and on to varying;
-//! branches only go from uniform to divergent.
+//! branches only go from uniform to divergent. What has to be looked at (again) is kept as a set of steps in the order of blocks, and the
+//! first of them is always the next: so blocks have their labels ([`crate::control`]) before anybody asks, an inner cycle is done before
+//! what is behind it, and the whole takes time with what changes.
 
-use crate::control::{Control, Reach};
+use crate::control::{Control, Edge, Lists};
 use crate::{Assume, Invariance, Loop, Shape};
 use hostwarp_ir::eval::eval_op;
 use hostwarp_ir::{
     Axis, Block, Elem, Function, Inst, IntBin, IntCmp, IntUn, Op, Space, Special, Term, Type, Value,
 };
-use rustc_hash::FxHashMap;
 
 pub(crate) struct Shapes {
     pub(crate) shape: Vec<Shape>,
@@ -19,6 +20,70 @@ pub(crate) struct Shapes {
     pub(crate) masked: Vec<bool>,
     /// By loop: some lanes may leave while others go round.
     pub(crate) split: Vec<bool>,
+}
+
+/// Something to be looked at; blocks by position.
+#[derive(Clone, Copy)]
+enum Step {
+    /// Where the lanes of a block come from.
+    Label(u32),
+    /// A parameter.
+    Param(Value),
+    /// An instruction of a block that has a result.
+    Inst(u32, u32),
+    /// Where a block's lanes go.
+    Term(u32),
+    /// The exits of a cycle whose last block comes before this.
+    Close(u32),
+}
+
+/// What a parameter may get.
+#[derive(Clone, Copy)]
+struct Handed {
+    arg: Value,
+    back: bool,
+}
+
+/// A set of steps, which hands out its first. A bit for each, and one for each word of bits.
+struct Pending {
+    bits: Vec<u64>,
+    words: Vec<u64>,
+    /// No word of `words` before this one has a bit.
+    first: usize,
+}
+
+impl Pending {
+    fn all(len: usize) -> Pending {
+        let ones = |len: usize| -> Vec<u64> {
+            let mut words = vec![u64::MAX; len.div_ceil(64)];
+            if let (Some(last), rest @ 1..) = (words.last_mut(), len % 64) {
+                *last = (1 << rest) - 1;
+            }
+            words
+        };
+        let bits = ones(len);
+        Pending { words: ones(bits.len()), bits, first: 0 }
+    }
+
+    fn add(&mut self, step: u32) {
+        let word = step as usize / 64;
+        self.bits[word] |= 1 << (step % 64);
+        self.words[word / 64] |= 1 << (word % 64);
+        self.first = self.first.min(word / 64);
+    }
+
+    fn pop(&mut self) -> Option<usize> {
+        while *self.words.get(self.first)? == 0 {
+            self.first += 1;
+        }
+        let word = self.first * 64 + self.words[self.first].trailing_zeros() as usize;
+        let bit = self.bits[word].trailing_zeros() as usize;
+        self.bits[word] &= self.bits[word] - 1;
+        if self.bits[word] == 0 {
+            self.words[self.first] &= !(1 << (word % 64));
+        }
+        Some(word * 64 + bit)
+    }
 }
 
 struct Analysis<'a> {
@@ -34,24 +99,26 @@ struct Analysis<'a> {
     /// `tid.x` and the like: each row's first lane has a multiple of the row's length, and the others follow.
     number: Vec<bool>,
     home: Vec<Option<Block>>,
-    /// Parameters that get different values from different sides.
-    mixed: Vec<bool>,
+    /// By parameter: what it is handed, and whether it gets different values by different edges forward, and back.
+    handed: Vec<Vec<Handed>>,
+    mixed: Vec<[bool; 2]>,
     /// Loops that a value is defined in and used outside of, with the position of the use.
     escapes: Vec<Vec<(usize, usize)>>,
+    /// By loop: the values that do.
+    escaping: Vec<Vec<Value>>,
     shape: Vec<Option<Shape>>,
+    steps: Vec<Step>,
+    pending: Pending,
+    /// By position: the step that looks at its label; the parameters are next.
+    label_step: Vec<u32>,
     /// By position.
-    divergent: Vec<bool>,
-    /// By position: lanes may arrive from different sides.
-    join: Vec<bool>,
-    masked: Vec<bool>,
-    /// By position: all that can be reached from it without passing that block is masked.
-    masked_up_to: Vec<Option<Option<usize>>>,
-    /// By position: in a cycle that is no natural loop, where lanes may be at different turns. Rare, so nothing is claimed there.
-    wild: Vec<bool>,
-    /// By loop: whether some lanes may leave while others go round.
-    split: Vec<bool>,
-    /// By loop: where lanes may be that left the loop at different times.
-    scattered: Vec<Reach>,
+    term_step: Vec<u32>,
+    /// By loop.
+    close_step: Vec<u32>,
+    /// By value: the step that defines it.
+    step_of: Vec<u32>,
+    /// By value: the steps that use it.
+    users: Lists,
 }
 
 pub(crate) fn shapes(
@@ -63,7 +130,7 @@ pub(crate) fn shapes(
     assume: Assume,
     invariance: &[Invariance],
 ) -> Shapes {
-    let n = order.len();
+    let len = func.types.len();
     let mut a = Analysis {
         func,
         order,
@@ -72,31 +139,37 @@ pub(crate) fn shapes(
         loop_of,
         assume,
         invariance,
-        control: Control::new(func, order, position, loops, loop_of),
-        constant: vec![None; func.types.len()],
-        number: vec![false; func.types.len()],
-        home: vec![None; func.types.len()],
-        mixed: vec![false; func.types.len()],
-        escapes: vec![vec![]; func.types.len()],
-        shape: vec![None; func.types.len()],
-        divergent: vec![false; n],
-        join: vec![false; n],
-        masked: vec![false; n],
-        masked_up_to: vec![None; n],
-        split: vec![false; loops.len()],
-        wild: vec![false; n],
-        scattered: vec![Reach::default(); loops.len()],
+        control: Control::new(func, order, position, loops),
+        constant: vec![None; len],
+        number: vec![false; len],
+        home: vec![None; len],
+        handed: vec![vec![]; len],
+        mixed: vec![[false; 2]; len],
+        escapes: vec![vec![]; len],
+        escaping: vec![vec![]; loops.len()],
+        shape: vec![None; len],
+        steps: vec![],
+        pending: Pending::all(0),
+        label_step: vec![],
+        term_step: vec![],
+        close_step: vec![0; loops.len()],
+        step_of: vec![u32::MAX; len],
+        users: Lists::new(0, std::iter::empty()),
     };
     a.prepare();
-    while a.pass() {}
-    let by_block = |flags: &[bool]| {
-        position.iter().map(|at| flags.get(*at as usize).copied().unwrap_or(false)).collect()
+    a.find_steps();
+    while let Some(step) = a.pending.pop() {
+        a.step(a.steps[step]);
+    }
+    let masked = a.control.masked();
+    let by_block = |flag: &dyn Fn(usize) -> bool| {
+        position.iter().map(|at| *at != u32::MAX && flag(*at as usize)).collect()
     };
     Shapes {
         shape: a.shape.iter().map(|s| s.unwrap_or(Shape::Varying)).collect(),
-        divergent: by_block(&a.divergent),
-        masked: by_block(&a.masked),
-        split: a.split.clone(),
+        divergent: by_block(&|at| a.control.is_divergent(at)),
+        masked: by_block(&|at| masked[at]),
+        split: (0..loops.len()).map(|l| a.control.is_split(l)).collect(),
     }
 }
 
@@ -119,29 +192,16 @@ impl Analysis<'_> {
                 }
             }
         }
-        let loop_from: FxHashMap<usize, usize> =
-            self.loops.iter().map(|l| (l.first as usize, l.last as usize)).collect();
-        let mut wild_until = vec![0; self.order.len()];
-        for from in 0..self.order.len() {
-            for &to in self.control.successors[from].iter().filter(|to| **to <= from) {
-                let natural = loop_from.get(&to).is_some_and(|last| *last >= from);
-                if !natural {
-                    wild_until[to] = wild_until[to].max(from + 1);
-                }
-            }
-        }
-        let mut until = 0;
-        for (at, wild_until) in wild_until.into_iter().enumerate() {
-            until = until.max(wild_until);
-            self.wild[at] = at < until;
-            self.masked[at] = at < until;
-        }
-        let mut only: Vec<Option<Value>> = vec![None; self.func.types.len()];
         for b in self.order {
             for t in self.func.block(*b).term.targets() {
-                for (p, a) in self.func.block(t.block).params.iter().zip(&t.args) {
-                    if a != p && *only[p.index()].get_or_insert(*a) != *a {
-                        self.mixed[p.index()] = true;
+                let back = self.position[t.block.index()] <= self.position[b.index()];
+                for (p, arg) in self.func.block(t.block).params.iter().zip(&t.args) {
+                    let handed = &mut self.handed[p.index()];
+                    let other = handed.iter().find(|h| h.back == back);
+                    self.mixed[p.index()][usize::from(back)] |= other.is_some_and(|h| h.arg != *arg);
+                    // One of each is enough.
+                    if other.is_none_or(|h| h.arg != *arg) {
+                        handed.push(Handed { arg: *arg, back });
                     }
                 }
             }
@@ -161,9 +221,155 @@ impl Analysis<'_> {
                     // Those of one block stand together.
                     if !escapes.iter().rev().take_while(|e| e.1 == at).any(|e| e.0 == l) {
                         escapes.push((l, at));
+                        if self.escaping[l].last() != Some(&v) {
+                            self.escaping[l].push(v);
+                        }
                     }
                 }
             }
+        }
+    }
+
+    /// Lists the steps in order, and who waits for whom.
+    fn find_steps(&mut self) {
+        let mut closes: Vec<Vec<u32>> = vec![vec![]; self.order.len()];
+        // Inner before outer.
+        for (l, described) in self.loops.iter().enumerate().rev() {
+            closes[described.last as usize].push(l as u32);
+        }
+        for (at, b) in self.order.iter().enumerate() {
+            let data = self.func.block(*b);
+            self.label_step.push(self.steps.len() as u32);
+            self.steps.push(Step::Label(at as u32));
+            for p in &data.params {
+                self.step_of[p.index()] = self.steps.len() as u32;
+                self.steps.push(Step::Param(*p));
+            }
+            for (n, r) in data.insts.iter().enumerate().filter_map(|(n, i)| i.result.map(|r| (n, r))) {
+                self.step_of[r.index()] = self.steps.len() as u32;
+                self.steps.push(Step::Inst(at as u32, n as u32));
+            }
+            self.term_step.push(self.steps.len() as u32);
+            self.steps.push(Step::Term(at as u32));
+            for l in &closes[at] {
+                self.close_step[*l as usize] = self.steps.len() as u32;
+                self.steps.push(Step::Close(*l));
+            }
+        }
+        self.pending = Pending::all(self.steps.len());
+        let mut uses: Vec<(usize, u32)> = vec![];
+        for (at, b) in self.order.iter().enumerate() {
+            let data = self.func.block(*b);
+            for i in &data.insts {
+                let Some(r) = i.result else { continue };
+                let step = self.step_of[r.index()];
+                uses.extend(i.args.iter().chain(&i.guard).map(|a| (a.index(), step)));
+            }
+            uses.extend(data.term.uses().iter().map(|v| (v.index(), self.term_step[at])));
+            for p in &data.params {
+                let step = self.step_of[p.index()];
+                uses.extend(self.handed[p.index()].iter().map(|h| (h.arg.index(), step)));
+            }
+        }
+        self.users = Lists::new(self.func.types.len(), uses.iter().copied());
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Label(at) => {
+                let at = at as usize;
+                let was_wild = self.control.headed(at).is_some_and(|l| self.control.is_wild(l));
+                let (joins, label) = self.control.relabel(at);
+                if joins {
+                    self.params_of(at);
+                }
+                if label {
+                    self.lanes_leave(at);
+                }
+                let Some(l) = self.control.headed(at).filter(|_| label) else { return };
+                self.exits_change(l);
+                if self.control.is_wild(l) && !was_wild {
+                    for inside in at..=self.loops[l].last as usize {
+                        self.pending.add(self.label_step[inside]);
+                    }
+                }
+            }
+            Step::Param(p) => {
+                let mut new = None;
+                for n in 0..self.handed[p.index()].len() {
+                    let handed = self.handed[p.index()][n];
+                    new = either(new, self.arrives(p, handed));
+                }
+                self.raise(p, new);
+            }
+            Step::Inst(at, n) => {
+                let func = self.func;
+                let i = &func.block(self.order[at as usize]).insts[n as usize];
+                if let Some(r) = i.result {
+                    let new = self.result(i);
+                    self.raise(r, new);
+                }
+            }
+            Step::Term(at) => {
+                let func = self.func;
+                let term = &func.block(self.order[at as usize]).term;
+                if !self.control.is_divergent(at as usize) && self.diverges(term) {
+                    self.control.set_divergent(at as usize);
+                    self.lanes_leave(at as usize);
+                }
+            }
+            Step::Close(l) => {
+                let l = l as usize;
+                if !self.control.close(l) {
+                    return;
+                }
+                self.params_of(self.loops[l].first as usize);
+                self.exits_change(l);
+                for v in &self.escaping[l] {
+                    self.pending.add(self.step_of[v.index()]);
+                }
+            }
+        }
+    }
+
+    /// Lanes leave a cycle in another way than before.
+    fn exits_change(&mut self, l: usize) {
+        for n in 0..self.control.exits_of(l).len() {
+            let Edge { from, to } = self.control.edges[self.control.exits_of(l)[n] as usize];
+            self.lanes_arrive(from, to);
+            self.params_of(to);
+        }
+        if let Some(parent) = self.loops[l].parent {
+            self.pending.add(self.close_step[parent]);
+        }
+    }
+
+    /// The parameters of a block have to be looked at again.
+    fn params_of(&mut self, at: usize) {
+        for p in &self.func.block(self.order[at]).params {
+            self.pending.add(self.step_of[p.index()]);
+        }
+    }
+
+    /// Lanes leave a block in another way than before.
+    fn lanes_leave(&mut self, at: usize) {
+        for e in self.control.edges_from(at) {
+            let to = self.control.edges[e].to;
+            self.lanes_arrive(at, to);
+            for l in self.control.around(at) {
+                self.pending.add(self.close_step[l]);
+                if self.loops[l].contains(to) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Lanes come to a block, and to the cycles it is in, in another way than before.
+    fn lanes_arrive(&mut self, from: usize, to: usize) {
+        self.pending.add(self.label_step[to]);
+        for l in self.control.around(to).take_while(|l| !self.loops[*l].contains(from)) {
+            self.pending.add(self.label_step[self.loops[l].first as usize]);
         }
     }
 
@@ -200,100 +406,51 @@ impl Analysis<'_> {
         out
     }
 
-    /// Goes over all blocks once; answers whether anything changed.
-    fn pass(&mut self) -> bool {
-        let mut changed = false;
-        for at in 0..self.order.len() {
-            let data = self.func.block(self.order[at]);
-            for i in &data.insts {
-                if let Some(r) = i.result {
-                    let new = self.result(i);
-                    changed |= self.raise(r, new);
-                }
-            }
-            if !self.divergent[at] && self.diverges(&data.term) {
-                self.divergent[at] = true;
-                changed = true;
-                let influence = self.control.influence(at);
-                for j in &influence.joins {
-                    self.join[*j] = true;
-                }
-                for m in &influence.region {
-                    self.masked[*m] = true;
-                }
-                if let Some((from, end)) = influence.rest {
-                    self.mask_rest(from, end);
-                }
-                for (l, left) in &influence.split_loops {
-                    self.split[*l] = true;
-                    for exit in left {
-                        self.scattered[*l].add(&self.control, *exit);
-                    }
-                }
-            }
-            for t in data.term.targets() {
-                for (p, a) in self.func.block(t.block).params.iter().zip(&t.args) {
-                    let new = self.handed(t.block, *a, *p);
-                    changed |= self.raise(*p, new);
-                }
-            }
-        }
-        changed
-    }
-
-    /// Marks as masked what can be reached from `from` without passing `end`.
-    fn mask_rest(&mut self, from: usize, end: Option<usize>) {
-        let mut work = vec![from];
-        while let Some(at) = work.pop() {
-            if Some(at) != end && self.masked_up_to[at] != Some(end) {
-                self.masked_up_to[at] = Some(end);
-                self.masked[at] = true;
-                work.extend(&self.control.successors[at]);
-            }
-        }
-    }
-
     /// What a parameter gets from an argument.
-    fn handed(&mut self, to: Block, arg: Value, param: Value) -> Option<Shape> {
-        let mut shape = self.shape[arg.index()]?;
-        let invariant = self.invariance[arg.index()] != Invariance::None;
-        // Lanes that leave a loop at different times take different values along.
+    fn arrives(&mut self, param: Value, handed: Handed) -> Option<Shape> {
+        let Handed { arg, back } = handed;
+        let shape = self.shape[arg.index()]?;
+        let to = self.home[param.index()]?;
         let at = self.position[to.index()] as usize;
-        let left = self.left(arg, to);
-        let (control, scattered) = (&self.control, &mut self.scattered);
-        if !invariant && left.iter().any(|l| scattered[*l].contains(control, at)) {
-            shape = Shape::Varying;
+        // By different edges at the same time.
+        if self.control.is_join(at, back) && self.mixed[param.index()][usize::from(back)] {
+            return Some(Shape::Varying);
         }
-        if self.join[at] && self.mixed[param.index()] {
-            shape = Shape::Varying;
+        // Kept once for all, it would be overwritten while others need it.
+        if back && arg != param && self.control.is_overtaken(at) {
+            return Some(Shape::Varying);
+        }
+        // Lanes that leave a loop at different times take different values along.
+        let invariant = self.invariance[arg.index()] != Invariance::None;
+        if !invariant && self.left(arg, to).iter().any(|l| self.control.reach.contains(*l, at)) {
+            return Some(Shape::Varying);
         }
         Some(shape)
     }
 
-    /// Joins a shape into a value's; answers whether it changed.
-    fn raise(&mut self, v: Value, new: Option<Shape>) -> bool {
-        let (control, scattered) = (&self.control, &mut self.scattered);
-        let escapes = self.escapes[v.index()].iter().any(|(l, at)| scattered[*l].contains(control, *at));
-        let wild = self.invariance[v.index()] == Invariance::None
-            && self.home[v.index()].is_some_and(|h| self.wild[self.position[h.index()] as usize]);
-        let new = match new {
-            Some(_) if escapes || wild => Some(Shape::Varying),
-            new => new,
+    /// Joins a shape into a value's.
+    fn raise(&mut self, v: Value, new: Option<Shape>) {
+        let escaped = |a: &mut Self| {
+            let reach = &mut a.control.reach;
+            a.escapes[v.index()].iter().any(|(l, at)| reach.contains(*l, *at))
         };
         let old = self.shape[v.index()];
-        let joined = match (old, new) {
-            (None, s) | (s, None) => s,
-            (Some(a), Some(b)) => Some(join(a, b)),
-        };
-        self.shape[v.index()] = joined;
-        joined != old
+        let mut joined = either(old, new);
+        if joined.is_some_and(|s| s != Shape::Varying) && escaped(self) {
+            joined = Some(Shape::Varying);
+        }
+        if joined != old {
+            self.shape[v.index()] = joined;
+            for step in self.users.of(v.index()) {
+                self.pending.add(*step);
+            }
+        }
     }
 
     fn diverges(&self, term: &Term) -> bool {
         let same = |v: Value| matches!(self.shape[v.index()], None | Some(Shape::Uniform));
         match term {
-            Term::Branch(c, a, b) => !same(*c) && a != b,
-            Term::Switch(v, ts) => !same(*v) && ts.windows(2).any(|w| w[0] != w[1]),
+            Term::Branch(v, ..) | Term::Switch(v, _) => !same(*v) && term.only().is_none(),
             _ => false,
         }
     }
@@ -456,6 +613,14 @@ fn stride(shape: Shape) -> Option<(i64, bool, bool)> {
         Shape::Uniform => Some((0, false, false)),
         Shape::Affine { stride, may_wrap, by_row } => Some((stride, may_wrap, by_row)),
         Shape::Varying => None,
+    }
+}
+
+/// What covers both, as far as they are known.
+fn either(a: Option<Shape>, b: Option<Shape>) -> Option<Shape> {
+    match (a, b) {
+        (None, s) | (s, None) => s,
+        (Some(a), Some(b)) => Some(join(a, b)),
     }
 }
 

@@ -412,8 +412,9 @@ fn an_irreducible_graph_has_an_order() {
     let f = b.finish();
     let p = plan(&f);
     assert_eq!(p.back_edges.len(), 1);
-    assert!(p.loops.is_empty());
-    assert_eq!(p.shape[v.index()], Shape::Varying, "lanes may be at different turns");
+    assert_eq!(p.loops.len(), 1);
+    assert!(!p.loops[0].single_entry && p.loops[0].divergent_exit);
+    assert_eq!(p.shape[v.index()], Shape::Uniform, "lanes that load together get the same");
     let (_, to) = p.back_edges[0];
     assert!(p.suspends[to.index()]);
 }

@@ -1,9 +1,11 @@
 //! Plants faults in a copy of the engines, one after the other, and lets `torture` look for each; writes what it found into
 //! docs/torture.md.
 //!
-//!     cargo run -p hostwarp-torture --example faults [kernels] [directory for the copy] [words of the fault]
+//!     cargo run -p hostwarp-torture --example faults [kernels] [directory for the copy] [ops | shapes | words of the fault]
 //!
-//! With words, only faults whose description has them are planted, and nothing is written.
+//! `ops` plants those that kernels of all instructions look for, `shapes` those in the analyses of control flow, which `--shapes` looks
+//! for. With words, only faults whose description has them are planted, and nothing is written. Without a fault the same kernels must
+//! not fail.
 //!
 //! Takes some minutes: each fault is a build of its own. A run has [`LIMIT`]; what makes it hang is found only if the run itself says so
 //! before.
@@ -72,6 +74,25 @@ const FAULTS: &[Fault] = &[
     Fault { what: "blocks two steps behind a parting of lanes have no masks", file: "jit/src/emit/paths.rs", from: "work.extend(targets(&b));", to: "" },
 ];
 
+/// Faults in uniformity, reconvergence and liveness, that kernels of arbitrary control flow look for.
+#[rustfmt::skip]
+const SHAPES: &[Fault] = &[
+    Fault { what: "uniformity: what lanes take out of a loop at different iterations is uniform", file: "plan/src/shape.rs", from: "let escapes = self.escapes", to: "let escapes = false && self.escapes" },
+    Fault { what: "uniformity: where divergent paths join parameters are uniform", file: "plan/src/shape.rs", from: "if self.join[at] && self.mixed[param.index()] {", to: "if false && self.join[at] && self.mixed[param.index()] {" },
+    Fault { what: "uniformity: a switch does not diverge", file: "plan/src/shape.rs", from: "!same(*v) && term.only().is_none()", to: "!same(*v) && term.only().is_none() && !matches!(term, Term::Switch(..))" },
+    Fault { what: "uniformity: a loop that lanes leave by different exits is left by all at once", file: "plan/src/shape.rs", from: "self.split[*l] = true;", to: "self.split[*l] = left.len() < 2;" },
+    Fault { what: "reconvergence: lanes that come to a block replace those that wait there", file: "jit/src/emit/control.rs", from: "\"or {shape} {waiting}, {lanes}\"", to: "\"or {shape} {lanes}, {lanes}\"" },
+    Fault { what: "reconvergence: a loop ends though the first lane waits for its next iteration", file: "jit/src/emit/control.rs", from: "let any = self.t.inst(format_args!(\"icmp ne i{w} {bits}, 0\"));\n            let (again, on)", to: "let any = self.t.inst(format_args!(\"icmp ugt i{w} {bits}, 1\"));\n            let (again, on)" },
+    Fault { what: "reconvergence: in the interpreter the first lane is lost where others wait", file: "interp/src/exec.rs", from: "for (m, new) in g.masks.iter_mut().zip(masks) {\n                *m |= new;", to: "for (m, new) in g.masks.iter_mut().zip(masks) {\n                *m |= new & !1;" },
+    Fault { what: "reconvergence: in the interpreter a switch takes lanes behind the first of its warp along", file: "interp/src/exec.rs", from: "u32::from(to[w][l] == target) << l", to: "u32::from(to[w][l] >= target) << l" },
+    Fault { what: "liveness: values are not alive round a back edge", file: "plan/src/live.rs", from: "if from != home {\n                        work.push(from);", to: "if from != home && from < b {\n                        work.push(from);" },
+    Fault { what: "liveness: variables are not alive round a back edge", file: "ir/src/ssa.rs", from: ".filter(|from| !written(from))", to: ".filter(|from| !written(from) && **from < b)" },
+    Fault { what: "liveness: a value is computed in the slot of a parameter that is needed still", file: "plan/src/frame.rs", from: "&& !self.live.is_live_out(*b, *p)\n", to: "" },
+    Fault { what: "liveness: a slot is free in the block where its value ends", file: "plan/src/frame.rs", from: "*last < from", to: "*last <= from" },
+    Fault { what: "liveness: what lanes need behind a loop that others are in is not kept for them", file: "jit/src/emit.rs", from: "self.outlives_loop[v.index()] = true;", to: "self.outlives_loop[v.index()] = false;" },
+    Fault { what: "liveness: in the interpreter lanes at other blocks need nothing", file: "interp/src/exec.rs", from: "unite(&mut self.needed, &self.code.blocks[g.block as usize].needs);", to: "let _ = g;" },
+];
+
 impl Fault {
     /// The sources below `crates` with the fault in them.
     fn plant(&self, crates: &Path) -> Result<(PathBuf, String), String> {
@@ -101,17 +122,43 @@ fn main() -> Result<(), String> {
     for part in ["crates", "bench", "conformance/oracle", "xtask", "Cargo.toml", "Cargo.lock"] {
         copy_tree(&root.join(part), &copy.join(part)).map_err(|e| format!("{part}: {e}"))?;
     }
-    for fault in FAULTS {
+    for fault in FAULTS.iter().chain(SHAPES) {
         fault.plant(&copy.join("crates"))?;
     }
     let only = std::env::args().nth(3);
-    let wanted = |f: &&Fault| only.as_ref().is_none_or(|words| f.what.contains(words.as_str()));
+    let mut missed = 0;
+    for (list, faults, modes) in
+        [("ops", FAULTS, &[&[][..], &["--wide"][..]][..]), ("shapes", SHAPES, &[&["--shapes"]])]
+    {
+        let all = only.as_ref().is_none_or(|words| words == list);
+        let wanted = |f: &&Fault| all || only.as_ref().is_some_and(|words| f.what.contains(words.as_str()));
+        let wanted: Vec<&Fault> = faults.iter().filter(wanted).collect();
+        if wanted.is_empty() {
+            continue;
+        }
+        if let Some((seed, how)) = look(&copy, &kernels, modes)? {
+            return Err(format!("kernel {seed} fails without a planted fault: {how}"));
+        }
+        let fates = plant_all(&wanted, &copy, &kernels, modes)?;
+        missed += fates.iter().filter(|f| f.found.is_none()).count();
+        if all {
+            write_table(&root.join("docs/torture.md"), list, &fates)?;
+        }
+    }
+    match missed {
+        0 => Ok(()),
+        n => Err(format!("{n} faults were not found")),
+    }
+}
+
+/// Plants one after the other, and looks for each with these kinds of kernels.
+fn plant_all(faults: &[&Fault], copy: &Path, kernels: &str, modes: &[&[&str]]) -> Result<Vec<Fate>, String> {
     let mut fates = vec![];
-    for fault in FAULTS.iter().filter(wanted) {
+    for fault in faults {
         let (path, faulty) = fault.plant(&copy.join("crates"))?;
         let original = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
         std::fs::write(&path, faulty).map_err(|e| e.to_string())?;
-        let found = look(&copy, &kernels);
+        let found = look(copy, kernels, modes);
         std::fs::write(&path, original).map_err(|e| e.to_string())?;
         let found = found.map_err(|e| format!("{}: {e}", fault.what))?;
         match &found {
@@ -120,17 +167,11 @@ fn main() -> Result<(), String> {
         }
         fates.push(Fate { what: fault.what, where_: fault.file, found });
     }
-    if only.is_none() {
-        write_table(&root.join("docs/torture.md"), &fates)?;
-    }
-    match fates.iter().filter(|f| f.found.is_none()).count() {
-        0 => Ok(()),
-        n => Err(format!("{n} faults were not found")),
-    }
+    Ok(fates)
 }
 
-/// Builds the copy and runs it until something fails: the number of that kernel, and how it failed. Kernels for wide groups come last.
-fn look(copy: &Path, kernels: &str) -> Result<Option<(u64, String)>, String> {
+/// Builds the copy and runs it until something fails: the number of that kernel, and how it failed. All kernels of one kind come before those of the next.
+fn look(copy: &Path, kernels: &str, modes: &[&[&str]]) -> Result<Option<(u64, String)>, String> {
     let cargo = || {
         let mut c = Command::new(env!("CARGO"));
         c.env("CARGO_TARGET_DIR", copy.join("target")).current_dir(copy);
@@ -143,10 +184,12 @@ fn look(copy: &Path, kernels: &str) -> Result<Option<(u64, String)>, String> {
     if !built.status.success() {
         return Err(String::from_utf8_lossy(&built.stderr).into_owned());
     }
-    match run(copy, kernels, &[])? {
-        None => run(copy, kernels, &["--wide"]),
-        found => Ok(found),
+    for mode in modes {
+        if let Some(found) = run(copy, kernels, mode)? {
+            return Ok(Some(found));
+        }
     }
+    Ok(None)
 }
 
 fn run(copy: &Path, kernels: &str, more: &[&str]) -> Result<Option<(u64, String)>, String> {
@@ -194,13 +237,13 @@ fn run(copy: &Path, kernels: &str, more: &[&str]) -> Result<Option<(u64, String)
     Ok(if crashed { Some((under_way.first().copied().unwrap_or(0), status.to_string())) } else { found })
 }
 
-const BEGIN: &str = "<!-- faults: written by `cargo run -p hostwarp-torture --example faults` -->\n";
-const END: &str = "<!-- end of faults -->\n";
-
-fn write_table(path: &Path, fates: &[Fate]) -> Result<(), String> {
+fn write_table(path: &Path, list: &str, fates: &[Fate]) -> Result<(), String> {
+    let begin =
+        format!("<!-- faults in {list}: written by `cargo run -p hostwarp-torture --example faults` -->\n");
+    let end = format!("<!-- end of faults in {list} -->\n");
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let (before, rest) = text.split_once(BEGIN).ok_or("docs/torture.md has no place for the table")?;
-    let (_, after) = rest.split_once(END).ok_or("docs/torture.md has no end of the table")?;
+    let (before, rest) = text.split_once(&begin).ok_or("docs/torture.md has no place for the table")?;
+    let (_, after) = rest.split_once(&end).ok_or("docs/torture.md has no end of the table")?;
     let mut table = String::from("| planted fault | in | found at kernel | seen as |\n|---|---|---|---|\n");
     for f in fates {
         let (kernel, how) = match &f.found {
@@ -211,7 +254,7 @@ fn write_table(path: &Path, fates: &[Fate]) -> Result<(), String> {
         let how = how.split([';', '\n']).next().unwrap_or("").replace('|', "\\|");
         table += &format!("| {} | `{}` | {kernel} | {how} |\n", f.what, f.where_);
     }
-    let new = format!("{before}{BEGIN}{table}{END}{after}");
+    let new = format!("{before}{begin}{table}{end}{after}");
     std::fs::write(path, new).map_err(|e| format!("{}: {e}", path.display()))
 }
 
@@ -237,7 +280,7 @@ mod tests {
     #[test]
     fn every_fault_can_be_planted() {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let wrong: Vec<String> = FAULTS.iter().filter_map(|f| f.plant(&crates).err()).collect();
+        let wrong: Vec<String> = FAULTS.iter().chain(SHAPES).filter_map(|f| f.plant(&crates).err()).collect();
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

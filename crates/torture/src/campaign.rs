@@ -1,9 +1,8 @@
 //! Many kernels at once.
 
 use crate::coverage::Coverage;
-use crate::generate::{WIDE, generate};
-use crate::reduce::reduce;
 use crate::run::{Bench, Case, Failure};
+use crate::subject::{KIND, Subject};
 use hostwarp::jit::target::X86Level;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -132,7 +131,7 @@ impl Campaign {
                         // Looking at the ops of a few tells as much as of all.
                         bench.count_ops = i.is_multiple_of(8);
                         // What kind of kernel it is stays.
-                        let seed = self.seed & WIDE | self.seed.wrapping_add(i) & !WIDE;
+                        let seed = self.seed & KIND | self.seed.wrapping_add(i) & !KIND;
                         report(Event::Begin(seed));
                         if let Some(found) = self.one(&bench, seed, &mut coverage) {
                             report(Event::Found(&found));
@@ -151,15 +150,15 @@ impl Campaign {
     }
 
     fn one(&self, bench: &Bench, seed: u64, coverage: &mut Coverage) -> Option<Found> {
-        let kernel = generate(seed);
-        let outcome = bench.run(&Case::of(&kernel));
-        coverage.add(&kernel, &outcome);
+        let subject = Subject::make(seed);
+        let outcome = bench.run(&subject.case());
+        coverage.add(&subject, &outcome);
         let failure = outcome.failure?;
         let reduced = self.reduce.then(|| {
-            let like = |k: &crate::Kernel| bench.run(&Case::of(k)).failure.filter(|f| f.is_like(&failure));
-            let (small, _) = reduce(&kernel, |k| like(k).is_some());
+            let like = |case: &Case| bench.run(case).failure.filter(|f| f.is_like(&failure));
+            let (small, _) = subject.reduce(|case| like(case).is_some());
             let failure = like(&small).unwrap_or(failure.clone());
-            (Case::of(&small), failure)
+            (small, failure)
         });
         Some(Found { seed, failure, reduced })
     }

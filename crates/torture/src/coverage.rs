@@ -3,6 +3,10 @@
 use crate::instruction::{Family, forms};
 use crate::program::{Kernel, Stmt};
 use crate::run::Outcome;
+use crate::shapes::graph::kind;
+use crate::shapes::sim::Done;
+use crate::shapes::{Op as ShapeOp, Program, Term};
+use crate::subject::Subject;
 use hostwarp::ir::{self, AtomicOp, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Round, Space, Table};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,16 +35,19 @@ pub struct Coverage {
 
 impl Coverage {
     /// Counts a kernel and what came of it.
-    pub fn add(&mut self, kernel: &Kernel, outcome: &Outcome) {
+    pub fn add(&mut self, subject: &Subject, outcome: &Outcome) {
         self.kernels += 1;
-        for name in traits(kernel) {
+        let names = match subject {
+            Subject::Ops(kernel) => traits(kernel),
+            Subject::Shape(program, done) => shape_traits(program, done),
+        };
+        for name in names {
             *self.traits.entry(name).or_default() += 1;
         }
-        for i in kernel.instructions() {
-            self.instructions += 1;
-            if let Some(form) = i.form {
-                let opcode = i.head.split('.').next().unwrap_or("").to_string();
-                *self.forms.entry((opcode, form)).or_default() += 1;
+        match subject {
+            Subject::Ops(kernel) => self.add_forms(kernel),
+            Subject::Shape(program, _) => {
+                self.instructions += program.funcs.iter().map(|f| f.insts().count() as u64).sum::<u64>();
             }
         }
         let widths: BTreeSet<u32> = outcome.widths.iter().copied().collect();
@@ -53,6 +60,16 @@ impl Coverage {
         }
         if let Some(why) = &outcome.unsupported {
             *self.unsupported.entry(why.clone()).or_default() += 1;
+        }
+    }
+
+    fn add_forms(&mut self, kernel: &Kernel) {
+        for i in kernel.instructions() {
+            self.instructions += 1;
+            if let Some(form) = i.form {
+                let opcode = i.head.split('.').next().unwrap_or("").to_string();
+                *self.forms.entry((opcode, form)).or_default() += 1;
+            }
         }
     }
 
@@ -107,6 +124,9 @@ impl Coverage {
                 100.0 * *n as f64 / self.kernels as f64
             );
         }
+        if self.forms.is_empty() {
+            return s + &self.reasons();
+        }
         let forms = all_forms();
         let reached = forms.iter().filter(|(o, f)| self.forms.contains_key(&(o.to_string(), f))).count();
         let _ = writeln!(s, "  forms reached                {reached} of {}", forms.len());
@@ -128,6 +148,12 @@ impl Coverage {
                 let _ = writeln!(s, "    not: {}", missed.join(", "));
             }
         }
+        s + &self.reasons()
+    }
+
+    /// Why kernels were not run.
+    fn reasons(&self) -> String {
+        let mut s = String::new();
         for (what, reasons) in [("not by the jit", &self.refused), ("not supported", &self.unsupported)] {
             for (why, n) in reasons {
                 let _ = writeln!(s, "  {what}: {n} × {why}");
@@ -161,6 +187,47 @@ fn all_forms() -> Vec<(&'static str, &'static str)> {
     let families = [Family::Lane, Family::Warp, Family::Access, Family::Atomic, Family::Quiet];
     let rooms = families.iter().flat_map(|f| forms(*f)).flatten();
     rooms.map(|f| (f.opcode, f.parsed.form.syntax)).collect()
+}
+
+/// What is hard about a program.
+fn shape_traits(p: &Program, done: &Done) -> BTreeSet<&'static str> {
+    let mut out = BTreeSet::new();
+    let mut has = |yes: bool, name: &'static str| {
+        if yes {
+            out.insert(name);
+        }
+    };
+    for (n, f) in p.funcs.iter().enumerate() {
+        let targets: Vec<Vec<usize>> = f.blocks.iter().map(|b| b.term.targets()).collect();
+        let kind = kind(&targets);
+        has(kind.irreducible, "irreducible cycles");
+        has(kind.depth > 0, "loops");
+        has(kind.depth > 1, "nested loops");
+        has(kind.latches > 1, "several latches");
+        has(kind.exits > 1, "several exits");
+        let ran = |b: usize| done.visited.contains(&(n, b));
+        for (b, block) in f.blocks.iter().enumerate().filter(|(b, _)| ran(*b)) {
+            has(matches!(block.term, Term::Switch(..)), "switches");
+            has(done.divergent.contains(&(n, b)), "divergent branches");
+            for i in &block.insts {
+                has(i.guard.is_some(), "guards");
+                has(matches!(i.op, ShapeOp::Call { .. }), "calls");
+                has(n > 0 && matches!(i.op, ShapeOp::Call { .. }), "calls in calls");
+                has(
+                    matches!(&i.op, ShapeOp::Call { callee, .. } if callee.by.is_some()),
+                    "calls through pointers",
+                );
+                has(matches!(&i.op, ShapeOp::Call { callee, .. } if callee.bounded), "recursion");
+                has(matches!(i.op, ShapeOp::Barrier { .. } | ShapeOp::Exchange { .. }), "barriers");
+                has(matches!(i.op, ShapeOp::Exchange { dynamic: true, .. }), "dynamic shared memory");
+                has(matches!(i.op, ShapeOp::Warp(..)), "warp operations");
+                has(matches!(i.op, ShapeOp::Count(..)), "atomics");
+            }
+        }
+    }
+    has(!done.unaligned.is_empty(), "barriers of parts of warps");
+    has(done.left_early, "threads that end before a barrier");
+    out
 }
 
 /// What is hard about a kernel.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, Mutex};
 
 /// What modules are for.
-pub const ENV: Env = Env { ptx: 88, sm: 90 };
+pub const ENV: Env = Env::new(88, 90);
 
 /// A form of an opcode.
 #[derive(Clone, Copy, Debug)]

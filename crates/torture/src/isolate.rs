@@ -1,8 +1,7 @@
 //! Runs the campaign in a child process, so that a kernel that kills it is a failure like any other: found, named and reduced.
 
-use hostwarp_torture::generate::generate;
-use hostwarp_torture::reduce::reduce;
 use hostwarp_torture::run::Case;
+use hostwarp_torture::subject::Subject;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -86,7 +85,7 @@ fn find(seed: u64) -> Result<(), String> {
         let replay = ["replay".to_string(), file.display().to_string()];
         std::fs::write(&file, &case.text).is_ok() && child(&replay).is_ok_and(|e| died(e.status))
     };
-    let (small, _) = reduce(&generate(seed), |k| kills(&Case::of(k)));
-    println!("  reduced:\n{}", Case::of(&small).text);
+    let (small, _) = Subject::make(seed).reduce(kills);
+    println!("  reduced:\n{}", small.text);
     std::fs::remove_file(&file).map_err(|e| e.to_string())
 }

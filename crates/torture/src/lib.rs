@@ -17,5 +17,7 @@ pub mod program;
 pub mod random;
 pub mod reduce;
 pub mod run;
+pub mod shapes;
+pub mod subject;
 
 pub use program::Kernel;

@@ -4,8 +4,10 @@ mod isolate;
 
 use hostwarp::jit::target::X86Level;
 use hostwarp_torture::campaign::{Campaign, Event, Found};
-use hostwarp_torture::generate::{WIDE, generate};
+use hostwarp_torture::generate::WIDE;
 use hostwarp_torture::run::{Bench, Case};
+use hostwarp_torture::shapes::SHAPES;
+use hostwarp_torture::subject::Subject;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,9 +15,10 @@ const HELP: &str = "\
 torture [options]            run random kernels on interpreter and jit, and compare all memory
 torture replay FILE…         run kernels of past failures
 
-  --kernels N     how many (1000)
+  --shapes        any control flow graph with calls, compared with a scalar simulator as well
+  --kernels N     how many (1000); also --count
   --seed S        the first seed (0); kernel i has seed S + i
-  --jobs N        at once (the number of cores)
+  --jobs N        at once (the number of cores); also --threads
   --seconds N     stop after this time
   --llvm FILE     the libLLVM to use
   --cpu STEP      make code for sse2, sse4.2, avx2 or avx512, whatever this CPU has beyond it
@@ -51,7 +54,7 @@ struct Options {
 /// None if help was asked for.
 fn options() -> Result<Option<Options>, String> {
     let mut campaign = Campaign::default();
-    let (mut json, mut save, mut show, mut wide, mut replay) = (None, None, false, false, vec![]);
+    let (mut json, mut save, mut show, mut kind, mut replay) = (None, None, false, 0, vec![]);
     let mut args = std::env::args().skip(1);
     let mut replays = false;
     while let Some(arg) = args.next() {
@@ -61,9 +64,9 @@ fn options() -> Result<Option<Options>, String> {
             text.parse::<u64>().map_err(wanted)
         };
         match arg.as_str() {
-            "--kernels" => campaign.kernels = number(value()?)?,
+            "--kernels" | "--count" => campaign.kernels = number(value()?)?,
             "--seed" => campaign.seed = number(value()?)?,
-            "--jobs" => campaign.jobs = number(value()?)?.max(1) as usize,
+            "--jobs" | "--threads" => campaign.jobs = number(value()?)?.max(1) as usize,
             "--seconds" => campaign.seconds = Some(number(value()?)?),
             "--failures" => campaign.failures = number(value()?)?.max(1) as usize,
             "--llvm" => campaign.llvm = Some(value()?.into()),
@@ -78,7 +81,8 @@ fn options() -> Result<Option<Options>, String> {
             "--no-reduce" => campaign.reduce = false,
             "--all-widths" => campaign.all_widths = true,
             "--quick-jit" => campaign.one_width = true,
-            "--wide" => wide = true,
+            "--wide" => kind |= WIDE,
+            "--shapes" => kind |= SHAPES,
             "--show" => show = true,
             "--help" | "-h" => return Ok(None),
             "replay" if !replays => replays = true,
@@ -86,9 +90,7 @@ fn options() -> Result<Option<Options>, String> {
             _ => return Err(format!("`{arg}` is no option\n\n{HELP}")),
         }
     }
-    if wide {
-        campaign.seed |= WIDE;
-    }
+    campaign.seed |= kind;
     Ok(Some(Options { campaign, json, save, show, replay }))
 }
 
@@ -98,7 +100,7 @@ fn run() -> Result<bool, String> {
         return Ok(true);
     };
     if o.show {
-        print!("{}", Case::of(&generate(o.campaign.seed)).text);
+        print!("{}", Subject::make(o.campaign.seed).case().text);
         return Ok(true);
     }
     if !o.replay.is_empty() {

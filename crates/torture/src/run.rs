@@ -3,6 +3,7 @@
 use crate::generate::WIDE;
 use crate::program::{Kernel, layout};
 use crate::random::Random;
+use crate::shapes::Program;
 use hostwarp::jit::Paths;
 use hostwarp::jit::target::X86Level;
 use hostwarp::{Arg, Device, Effort, Engine, Error, ErrorKind};
@@ -34,6 +35,12 @@ pub struct Case {
     pub input: u64,
     /// Words of memory.
     pub memory: u64,
+    /// Bytes of shared memory that the launch asks for.
+    pub shared: u32,
+    /// A digest of what memory must hold at the end, where a simulator says so; else what the interpreter leaves is right.
+    pub expect: Option<u64>,
+    /// What it must hold, if at hand.
+    pub want: Option<Vec<u64>>,
 }
 
 const MARK: &str = "// torture:";
@@ -50,13 +57,48 @@ impl Case {
             limit: shape.limit.unwrap_or(u32::MAX),
             input: shape.input_words(),
             memory: kernel.memory_words(),
+            shared: 0,
+            expect: None,
+            want: None,
         };
-        let [b, g] = [case.block, case.grid].map(|v| format!("{} {} {}", v[0], v[1], v[2]));
-        let head = format!(
-            "{MARK} seed {} block {b} grid {g} limit {} input {} memory {}\n",
-            case.seed, case.limit, case.input, case.memory
+        case.with_text(&kernel.text())
+    }
+
+    /// The launch of a program, without its text and without what it must do.
+    pub fn launch_of(p: &Program) -> Case {
+        Case {
+            text: String::new(),
+            seed: p.seed,
+            block: p.block,
+            grid: p.grid,
+            limit: p.limit,
+            input: p.input_words(),
+            memory: p.memory_words(),
+            shared: p.dynamic_shared(),
+            expect: None,
+            want: None,
+        }
+    }
+
+    /// The case of a program that leaves this in memory.
+    pub fn of_program(p: &Program, memory: Vec<u64>) -> Case {
+        let case = Case { expect: Some(digest(&memory)), want: Some(memory), ..Case::launch_of(p) };
+        case.with_text(&p.text())
+    }
+
+    fn with_text(self, text: &str) -> Case {
+        let [b, g] = [self.block, self.grid].map(|v| format!("{} {} {}", v[0], v[1], v[2]));
+        let mut head = format!(
+            "{MARK} seed {} block {b} grid {g} limit {} input {} memory {}",
+            self.seed, self.limit, self.input, self.memory
         );
-        Case { text: head + &kernel.text(), ..case }
+        if self.shared > 0 {
+            head += &format!(" shared {}", self.shared);
+        }
+        if let Some(digest) = self.expect {
+            head += &format!(" expect {digest}");
+        }
+        Case { text: head + "\n" + text, ..self }
     }
 
     /// Reads a file of a past failure.
@@ -78,6 +120,9 @@ impl Case {
             limit: one("limit")? as u32,
             input: one("input")?,
             memory: one("memory")?,
+            shared: if words.contains(&"shared") { one("shared")? as u32 } else { 0 },
+            expect: words.contains(&"expect").then(|| one("expect")).transpose()?,
+            want: None,
         })
     }
 
@@ -86,7 +131,7 @@ impl Case {
     }
 
     /// What memory holds at first: input, memory, and the array parameter.
-    fn contents(&self) -> (Vec<u64>, Vec<u64>, Vec<u8>) {
+    pub(crate) fn contents(&self) -> (Vec<u64>, Vec<u64>, Vec<u8>) {
         let mut r = Random::new(self.seed ^ 0x5eed);
         let same = 1 + r.bits() % 4;
         let varied = self.input.saturating_sub(self.threads());
@@ -96,6 +141,12 @@ impl Case {
         let bag = (0..layout::BAG).map(|_| r.bits() as u8).collect();
         (input, memory, bag)
     }
+}
+
+/// FNV-1a of the words.
+pub fn digest(words: &[u64]) -> u64 {
+    let bytes = words.iter().flat_map(|w| w.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// How a kernel is run.
@@ -145,6 +196,13 @@ pub enum Failure {
         /// How many differ.
         count: usize,
     },
+    /// The reference leaves other memory than the simulator did when the file was written.
+    Digest {
+        /// Of what it should be.
+        want: u64,
+        /// Of what it is.
+        got: u64,
+    },
     /// A fault or an error: generated kernels have none.
     Error {
         /// Of which run.
@@ -178,6 +236,10 @@ impl fmt::Display for Failure {
                 f,
                 "{variant}: {count} words of memory differ; word {word} should be {want:#018x} and is {got:#018x}"
             ),
+            Failure::Digest { want, got } => write!(
+                f,
+                "{REFERENCE}: memory is not what the simulator left: its digest should be {want} and is {got}"
+            ),
             Failure::Error { variant, text, .. } => write!(f, "{variant}: {text}"),
             Failure::Panic { text } => write!(f, "panic: {text}"),
         }
@@ -197,6 +259,16 @@ pub struct Outcome {
     pub unsupported: Option<String>,
     /// Core ops it consists of, if asked for.
     pub ops: Vec<String>,
+}
+
+fn differs(variant: Variant, want: &[u64], got: &[u64]) -> Result<(), Failure> {
+    let differing = || want.iter().zip(got).enumerate().filter(|(_, (w, g))| w != g);
+    match differing().next() {
+        None => Ok(()),
+        Some((word, (want, got))) => {
+            Err(Failure::Difference { variant, word, want: *want, got: *got, count: differing().count() })
+        }
+    }
 }
 
 /// A device to run kernels on.
@@ -268,6 +340,7 @@ impl Bench {
                 .arg(&buffer)
                 .arg(case.limit)
                 .arg(Arg::bytes(bag.clone()))
+                .shared(case.shared)
                 .engine(variant.engine)
                 .threads(variant.threads)
                 .fuel(FUEL)
@@ -295,6 +368,12 @@ impl Bench {
             }
             Err(e) => return Err(wrong(REFERENCE, &e)),
         };
+        if let Some(right) = &case.want {
+            differs(REFERENCE, right, &want)?;
+        }
+        if let Some(right) = case.expect.filter(|d| *d != digest(&want)) {
+            return Err(Failure::Digest { want: right, got: digest(&want) });
+        }
         let mut chosen = None;
         for variant in self.variants(case) {
             // Compiled already.
@@ -317,11 +396,7 @@ impl Bench {
             };
             outcome.widths.extend(width);
             chosen = chosen.or(width);
-            let differing = || want.iter().zip(&got).enumerate().filter(|(_, (w, g))| w != g);
-            if let Some((word, (want, got))) = differing().next() {
-                let count = differing().count();
-                return Err(Failure::Difference { variant, word, want: *want, got: *got, count });
-            }
+            differs(variant, &want, &got)?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Mutants: a legal instruction with one or two things changed. Some are still legal; that is for the judges to say.
 
-use super::OPCODES;
+use super::judged_opcodes;
 use super::random::Random;
 use super::sample::Sample;
 use hostwarp_isa::{Ty, find};
@@ -177,7 +177,7 @@ fn replace_opcode(sample: &mut Sample, random: &mut Random) -> Option<()> {
     if !random.one_in(3) {
         return None;
     }
-    let new = *random.pick(OPCODES);
+    let new = *random.pick(&judged_opcodes());
     (sample.head[0] != new).then(|| sample.head[0] = new.into())
 }
 

@@ -1,6 +1,6 @@
 //! The tables.
 
-use super::{Judged, OPCODES, Ours, reasons::reason};
+use super::{Judged, Ours, judged_opcodes, reasons::reason};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -31,9 +31,9 @@ impl Row {
 impl<'a> Report<'a> {
     /// Counts.
     pub fn new(judged: &'a [Judged]) -> Report<'a> {
-        let rows = OPCODES.iter().filter_map(|opcode| {
+        let rows = judged_opcodes().into_iter().filter_map(|opcode| {
             let mut row = Row { opcode, legal: (0, 0), mutants: (0, 0), unknown: 0 };
-            for j in judged.iter().filter(|j| j.sample.opcode == *opcode) {
+            for j in judged.iter().filter(|j| j.sample.opcode == opcode) {
                 let half = if j.sample.mutations.is_empty() { &mut row.legal } else { &mut row.mutants };
                 half.0 += 1;
                 half.1 += usize::from(j.agrees());
@@ -123,9 +123,9 @@ impl<'a> Report<'a> {
             "# Verdicts of ptxas ({version}) on instructions in the module beside this file: + accepted, - rejected.\n\
              # Made by `cargo xtask ptxas-agreement`.\n"
         );
-        for opcode in OPCODES {
+        for opcode in judged_opcodes() {
             let agreed: Vec<&Judged> =
-                self.judged.iter().filter(|j| j.sample.opcode == *opcode && j.agrees()).collect();
+                self.judged.iter().filter(|j| j.sample.opcode == opcode && j.agrees()).collect();
             let step = agreed.len().div_ceil(KEPT).max(1);
             for j in agreed.iter().step_by(step) {
                 let s = &j.sample;

@@ -1,6 +1,7 @@
 //! Tests of the oracle. It is what engines are checked against, so it is itself checked against second
 //! computations (`exact`, the host's own arithmetic), hand-made values and recorded facts.
 
+mod bits;
 mod convert;
 mod exact;
 mod examples;

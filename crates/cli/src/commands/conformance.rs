@@ -11,6 +11,7 @@ use hostwarp_conformance::file::recorded_opcodes;
 use hostwarp_conformance::ptxas::Ptxas;
 use hostwarp_conformance::record_all;
 use hostwarp_conformance::replay::{Difference, Report, Selection, Why, replay_all};
+use hostwarp_system::file;
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -366,8 +367,8 @@ impl Docs {
         let docs = generate_docs(&self.dir, &results).map_err(Failure::input)?;
         for (name, text) in [("errata.md", docs.errata), ("conformance.md", docs.conformance)] {
             let path = self.out.join(name);
-            std::fs::create_dir_all(&self.out)
-                .and_then(|()| std::fs::write(&path, text))
+            file::create_folder(&self.out)
+                .and_then(|()| file::replace(&path, text.as_bytes()))
                 .map_err(|e| Failure::input(format!("cannot write {}: {e}", path.display())))?;
             output::note(&format!("wrote {}", path.display()));
         }

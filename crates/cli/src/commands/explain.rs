@@ -124,7 +124,9 @@ fn opcode_text(entry: &Entry, name: &str) -> String {
         let form = parsed.form;
         let undocumented = if form.undocumented { ", not in the manual" } else { "" };
         out += &format!("  {CODE}{}{CODE:#}", parsed.shown());
-        out += &format!("  {DIM}{}{undocumented}{DIM:#}\n", version(form.since));
+        let later = if form.later { ", not supported yet" } else { "" };
+        let only: String = form.only.split_whitespace().map(|t| format!(", sm_{t}")).collect();
+        out += &format!("  {DIM}{}{only}{undocumented}{later}{DIM:#}\n", version(form.since));
         for (modifier, since) in form.needs {
             out += &format!("      {DIM}{modifier}: {}{DIM:#}\n", version(*since));
         }
@@ -243,6 +245,7 @@ fn opcode_json(entry: &Entry, name: &str) -> Json {
                 "syntax": p.shown(),
                 "since": { "ptx": format!("{}.{}", p.form.since.ptx / 10, p.form.since.ptx % 10), "sm": p.form.since.sm },
                 "documented": !p.form.undocumented,
+                "supported": !p.form.later,
                 "sets": sets,
             })
         })

@@ -3,6 +3,7 @@
 use crate::failure::{Exit, Failure};
 use crate::{input, output};
 use hostwarp::syntax;
+use hostwarp_system::file;
 use std::path::{Path, PathBuf};
 
 /// Lay out PTX in the canonical way, comments kept.
@@ -39,7 +40,7 @@ impl Fmt {
                     worst = Some(exit);
                 }
                 Err(Failure::Quiet(exit)) => worst = Some(exit),
-                Err(Failure::Pipe) => return Err(Failure::Pipe),
+                Err(stdout @ Failure::Stdout(_)) => return Err(stdout),
             }
         }
         worst.map_or(Ok(()), |exit| Err(Failure::Quiet(exit)))
@@ -72,7 +73,7 @@ impl Fmt {
             return Ok(output::print_bytes(text.as_bytes())?);
         }
         if !same {
-            std::fs::write(path, text)
+            file::replace(path, text.as_bytes())
                 .map_err(|e| Failure::input(format!("cannot write `{}`: {e}", path.display())))?;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! `hostwarp run`: launches a kernel on arguments from the command line.
 
 use crate::failure::Failure;
+use crate::progress::Bar;
 use crate::show::{self, Summary};
 use crate::value::{self, Data, PIECE, Value};
 use crate::{cache, input, number, output};
@@ -11,10 +12,11 @@ use hostwarp::jit::target::X86Level;
 use hostwarp::{
     Arg, Buffer, Device, Effort, Emit, Engine, Kernel, LaunchBuilder, Module, Options, Profile, Report,
 };
+use hostwarp_system::file;
 use serde_json::json;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -282,12 +284,36 @@ impl Run {
             set_symbol(&module, &name["sym:".len()..], value, &made)?;
         }
         check_outs(&outs, &kernel, &module, &made)?;
+        self.check_files(&outs)?;
         let report = run_with_progress(launch, self.json).map_err(|e| explain(e, &source))?;
 
+        // All of them, or none.
+        let mut written = vec![];
         for (name, path) in outs {
-            find_out(name, &kernel, &module, &made)?.write(path).map_err(Failure::input)?;
+            let data = find_out(name, &kernel, &module, &made)?;
+            written.push((path, data.write(path).map_err(Failure::input)?));
+        }
+        for (path, file) in written {
+            file.commit().map_err(|e| Failure::input(format!("cannot write `{}`: {e}", path.display())))?;
         }
         self.tell(&kernel, &report, &made)
+    }
+
+    /// What cannot be written, or would be lost, is said before a long run, not after it.
+    fn check_files(&self, outs: &[(&str, &Path)]) -> Result<(), Failure> {
+        for (i, (name, path)) in outs.iter().enumerate() {
+            let shown = path.display();
+            if let Some((other, _)) = outs[..i].iter().find(|(_, p)| file::same(p, path)) {
+                let text = format!("--out: `{other}` and `{name}` would both be written to `{shown}`");
+                return Err(Failure::usage(text));
+            }
+            if file::same(path, &self.file) {
+                return Err(Failure::usage(format!("--out: `{shown}` is the file with the kernel")));
+            }
+            file::check_replaceable(path)
+                .map_err(|e| Failure::input(format!("--out: cannot write `{shown}`: {e}")))?;
+        }
+        Ok(())
     }
 
     fn kernel(&self, module: &Module) -> Result<Kernel, Failure> {
@@ -579,26 +605,12 @@ fn find_out(name: &str, kernel: &Kernel, module: &Module, made: &[Made]) -> Resu
 
 /// Shows how far a long run is, where somebody can see it.
 fn run_with_progress(launch: LaunchBuilder<'_>, json: bool) -> Result<Report, hostwarp::Error> {
-    const PATIENCE: Duration = Duration::from_millis(500);
     if json || !std::io::stderr().is_terminal() {
         return launch.run();
     }
-    let bar = indicatif::ProgressBar::hidden();
-    let style = indicatif::ProgressStyle::with_template("{bar:40} {pos}/{len} CTAs, {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
-    let start = Instant::now();
-    let shown = std::sync::Once::new();
-    let progress = |done: u64, total: u64| {
-        if start.elapsed() > PATIENCE {
-            shown.call_once(|| {
-                bar.set_length(total);
-                bar.set_draw_target(indicatif::ProgressDrawTarget::stderr_with_hz(10));
-            });
-            bar.set_position(done);
-        }
-    };
-    let report = launch.progress(&progress).run();
-    bar.finish_and_clear();
+    let bar = Bar::new();
+    let report = launch.progress(&|done, all| bar.show(done, all)).run();
+    bar.clear();
     report
 }
 

@@ -138,6 +138,11 @@ impl Sink {
         }
     }
 
+    /// Whether further errors are only counted: nobody will read how they could be mended.
+    pub fn is_full(&self) -> bool {
+        self.errors >= self.limit
+    }
+
     /// In text order, with a last one that counts those left out.
     pub fn finish(mut self) -> Vec<Diagnostic> {
         self.list.sort_by_key(|d| (d.primary.span.start, d.primary.span.end));

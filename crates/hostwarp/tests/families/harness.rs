@@ -48,7 +48,7 @@ pub fn forms(opcode: &str) -> Vec<Form> {
         isa::find(opcode).unwrap_or_else(|| panic!("`{opcode}` is not in the instruction set"));
     let mut random = Random(0x5eed);
     let mut out = vec![];
-    for parsed in &entry.forms {
+    for parsed in entry.forms.iter().filter(|p| !p.form.later) {
         let selectors: Vec<_> = (parsed.operands.iter().enumerate())
             .filter_map(|(slot, o)| Some((slot, o.selector.as_ref()?.0)))
             .filter(|(_, members)| members.len() > 15)

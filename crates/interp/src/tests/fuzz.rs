@@ -295,9 +295,13 @@ struct Model<'a> {
 
 impl Model<'_> {
     fn run(&mut self) {
-        while let Some(block) =
-            self.pc.iter().flatten().copied().min_by_key(|b| self.plan.position[b.index()])
-        {
+        let mut last = None;
+        while self.pc.iter().any(Option::is_some) {
+            let there = self.pc.iter().flatten().map(|b| self.plan.position[b.index()]);
+            let there: Vec<u32> = there.collect();
+            let next = self.plan.runs_next(last, &there);
+            last = Some(next);
+            let block = self.plan.order[next as usize];
             let lanes: Vec<usize> = (0..32).filter(|l| self.pc[*l] == Some(block)).collect();
             if !self.plan.masked[block.index()] {
                 assert_eq!(

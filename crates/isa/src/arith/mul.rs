@@ -56,6 +56,7 @@ pub const MAD: Room = Room {
         Form::new("mad.mode.sat.type  d:.type, a:.type, b:.type, c:.type", SATURATED, since(10, 10)),
         Form::new("mad.mode.cc.type  d:.type, a:.type, b:.type, c:.type", CARRY, since(30, 20)),
         float::MAD_F32,
+        float::MAD_F32_OLD,
         float::MAD_F64,
     ],
     rule: Some(|_, instr| stand_first(instr, MODES)),

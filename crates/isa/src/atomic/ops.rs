@@ -17,7 +17,7 @@ pub(super) fn meaning(cx: &mut Cx<'_>) -> Outcome {
         let at = if offset == 0 { address } else { cx.b.int_imm(IntBin::Add, address, offset) };
         old.push(one(cx, mem, at, b, ty));
     }
-    if cx.m.slot("d").is_some() {
+    if cx.m.opcode != "red" {
         cx.set_elements("d", old);
     }
     Ok(())

@@ -104,7 +104,7 @@ fn access_rule(m: &Match) -> Result<(), String> {
     if !wide && bits > 128 {
         return Err("at most 128 bits can be accessed at once before sm_100".into());
     }
-    if m.get(".cop").is_some() && any(".L1::") {
+    if m.opcode != "ldu" && m.get(".cop").is_some() && any(".L1::") {
         return Err("a cache operator and an eviction priority cannot stand together".into());
     }
     Ok(())

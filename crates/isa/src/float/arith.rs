@@ -43,6 +43,9 @@ pub(crate) const SUB_MIXED: Form =
 /// `mad.f32` is `fma.f32` since sm_20.
 pub(crate) const MAD_F32: Form =
     Form::new("mad.rnd{.ftz}{.sat}.f32  d:f32, a:f32, b:f32, c:f32", FULL, since(20, 20));
+/// Before a rounding modifier was required: ptxas makes `fma.rn` of it. (GPUs before sm_20, which cut the product, are none of its targets.)
+pub(crate) const MAD_F32_OLD: Form =
+    Form::new("mad{.ftz}{.sat}.f32  d:f32, a:f32, b:f32, c:f32", FULL, since(10, 10)).until(since(32, 20));
 /// `mad.f64` is `fma.f64`.
 pub(crate) const MAD_F64: Form = Form::new("mad.rnd.f64  d:f64, a:f64, b:f64, c:f64", FULL, since(10, 13));
 
@@ -127,7 +130,8 @@ pub(crate) fn mul(cx: &mut Cx<'_>) -> Outcome {
 
 fn two_operands(cx: &mut Cx<'_>, op: FBin) -> Outcome {
     let ty = ty(cx);
-    let (a, b) = match cx.m.ty(".atype") {
+    let narrow = if op == FBin::Mul { None } else { cx.m.ty(".atype") };
+    let (a, b) = match narrow {
         None => (operand(cx, "a", ty), operand(cx, "b", ty)),
         Some(narrow) => {
             let a = operand(cx, "a", narrow);

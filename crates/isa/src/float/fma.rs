@@ -1,7 +1,7 @@
 //! `fma`: fused multiply-add, half, single and double precision.
 //!
 //! f32 since PTX 2.0 (sm_20), f64 since 1.4 (sm_13), f16 since 4.2 (sm_53), bf16 and `.relu` since 7.0 (sm_80), `.oob` since 8.1
-//! (sm_90). Recorded on an H200: no departure in any documented form.
+//! (sm_90), f32x2 and the mixed forms (16-bit factors, widened exactly) since 8.6 (sm_100). Recorded on an H200: no departure in any documented form.
 
 use super::{relu, rounding, saturate};
 use crate::{Cx, Erratum, Form, Outcome, Room, Ty, since};
@@ -14,6 +14,7 @@ const SETS: &[(&str, &str)] = &[
     (".htype", ".f16 .f16x2"),
     (".btype", ".bf16 .bf16x2"),
     (".type", ".f16 .f16x2 .bf16 .bf16x2"),
+    (".abtype", ".f16 .bf16"),
 ];
 
 /// `fma`
@@ -27,6 +28,8 @@ pub const ROOM: Room = Room {
     forms: &[
         Form::new("fma.rnd4{.ftz}{.sat}.f32  d:f32, a:f32, b:f32, c:f32", SETS, since(20, 20)),
         Form::new("fma.rnd4.f64  d:f64, a:f64, b:f64, c:f64", SETS, since(14, 13)),
+        Form::new("fma.rnd4{.ftz}.f32x2  d:f32x2, a:f32x2!, b:f32x2!, c:f32x2!", SETS, since(86, 100)),
+        Form::new("fma.rnd4{.sat}.f32.abtype  d:f32, a:.abtype!, b:.abtype!, c:f32", SETS, since(86, 100)),
         Form::new(
             "fma.rnd{.ftz}{.sat}.htype  d:.htype, a:.htype!, b:.htype!, c:.htype!",
             SETS,
@@ -86,9 +89,17 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
     let ty = match place {
         Some(p) => cx.ty(p),
         None if cx.has(".f64") => Ty::F64,
+        None if cx.has(".f32x2") => Ty::F32x2,
         None => Ty::F32,
     };
-    let [a, b, c] = ["a", "b", "c"].map(|n| super::operand(cx, n, ty));
+    let [a, b] = ["a", "b"].map(|n| match cx.m.ty(".abtype") {
+        None => super::operand(cx, n, ty),
+        Some(narrow) => {
+            let half = super::operand(cx, n, narrow);
+            cx.b.inst(Op::FCvt(Round::Nearest), &[half], ty.arith())
+        }
+    });
+    let c = super::operand(cx, "c", ty);
     let op = Op::Fma { round: rounding(cx.get(".rnd4")), ftz: cx.has(".ftz") };
     let fused = cx.b.inst(op, &[a, b, c], ty.arith());
     let mut d = cx.name(fused, "fused");

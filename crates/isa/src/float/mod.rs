@@ -6,12 +6,15 @@ pub mod fma;
 pub mod lg2;
 pub mod rcp;
 pub mod rsqrt;
+pub mod sign;
+pub mod sqrt;
 
 use crate::{Cx, Room, Ty};
 use hostwarp_ir::{FCmp, Round, Value};
 
 /// The rooms of this family.
-pub static ROOMS: &[Room] = &[fma::ROOM, rcp::ROOM, rsqrt::ROOM, lg2::ROOM];
+pub static ROOMS: &[Room] =
+    &[sign::TESTP, sign::COPYSIGN, fma::ROOM, rcp::ROOM, sqrt::ROOM, rsqrt::ROOM, lg2::ROOM];
 
 /// The rounding a modifier asks for.
 pub(crate) fn rounding(modifier: Option<&str>) -> Round {

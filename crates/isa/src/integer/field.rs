@@ -20,7 +20,10 @@ const WHOLE_PLACES: Erratum = Erratum {
     title: "64-bit fields count all bits of position and length",
     text: "The manual takes the low 8 bits of position and length for both widths. So does hardware for 32 bits; its 64-bit forms take all 32 bits.",
     opcodes: &["bfe", "bfi"],
-    applies: |s| [".type", ".btype"].iter().any(|t| s.m.ty(t).is_some_and(|t| t.bits() == 64)),
+    applies: |s| {
+        let place = if s.m.opcode == "bfi" { ".btype" } else { ".type" };
+        s.m.ty(place).is_some_and(|t| t.bits() == 64)
+    },
 };
 
 /// `bfe`

@@ -150,7 +150,8 @@ pub(super) fn compare(cx: &mut Cx<'_>, a: Value, b: Value) -> Value {
 /// What all scalar video instructions do with their exact result: saturate, then a second operation or a merge.
 fn finish(cx: &mut Cx<'_>, tmp: Value) -> Outcome {
     let tmp = cx.name(tmp, "tmp");
-    let tmp = if cx.has(".sat") { saturate(cx, tmp) } else { hand_on(cx, tmp) };
+    let saturates = cx.m.opcode != "vset" && cx.has(".sat");
+    let tmp = if saturates { saturate(cx, tmp) } else { hand_on(cx, tmp) };
     let dsel = cx.selector("d").map(str::to_string);
     let d = if let Some(op2) = cx.get(".op2") {
         let both = second(cx, op2, tmp);
@@ -167,7 +168,7 @@ fn finish(cx: &mut Cx<'_>, tmp: Value) -> Outcome {
 
 /// Whether `dtype` is signed; `vset` has none, its result is unsigned.
 fn signed(cx: &Cx<'_>) -> bool {
-    cx.m.ty(".dtype").is_some_and(Ty::is_signed)
+    cx.m.opcode != "vset" && cx.ty(".dtype").is_signed()
 }
 
 /// An unsaturated result on its way to the second operation: 33 bits.

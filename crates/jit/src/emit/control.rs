@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{BarrierKind, Block, Elem, Inst, Op, Order, Target, Term, Value};
+use hostwarp_ir::{BarrierKind, Block, Elem, Target, Term, Value};
 use hostwarp_plan::Shape as Spread;
 
 use super::{Emitter, Paths, Reg, Shape, Text, Unsupported};
@@ -13,6 +13,10 @@ use crate::lanes;
 
 /// Rounds of a waiting loop in one call.
 const PATIENCE: u32 = 256;
+
+/// More masks than these are kept in memory, where LLVM leaves them alone, and emptied once for each group: emptying all of them wherever lanes
+/// part is quadratic, and so are values of each in every block.
+const MANY_MASKS: usize = 64;
 
 /// In place of the block being written: none, so nothing is defined in it.
 pub(super) const NOWHERE: Block = Block(u32::MAX);
@@ -31,8 +35,19 @@ impl Emitter<'_> {
         self.allocas();
         let (w, lanes) = (self.w, self.lanes());
         let together = !self.masked.contains(&true);
-        for b in self.plan.order.iter().filter(|b| self.masked[b.index()]) {
+        let masks = self.masked_order();
+        self.many_masks = masks.len() > MANY_MASKS;
+        for b in masks {
             let _ = writeln!(self.entry, "  %mask{} = alloca {lanes}, align 8", b.0);
+            if self.many_masks {
+                let clear = format!("store volatile {lanes} zeroinitializer, ptr %mask{}, align 8", b.0);
+                let _ = writeln!(self.group_entry, "  {clear}");
+            }
+        }
+        for b in &self.plan.order {
+            for to in self.func.block(*b).term.targets() {
+                self.sources[to.block.index()].push(*b);
+            }
         }
         // Room for what is handed to callbacks: the widest value has eight elements of eight bytes.
         let _ = writeln!(self.entry, "  %addresses = alloca [{w} x i64], align 64");
@@ -109,10 +124,10 @@ impl Emitter<'_> {
         }
         // Most blocks of a loop need the same.
         let mut alike: Vec<Vec<Block>> = vec![];
+        let mut found = HashMap::new();
         for b in starts {
-            let live = |b: Block| &self.plan.live_in[b.index()];
-            let group = alike.iter_mut().find(|group| live(group[0]) == live(b));
-            match group {
+            let group = *found.entry(&self.plan.live_in[b.index()]).or_insert(alike.len());
+            match alike.get_mut(group) {
                 Some(group) => group.push(b),
                 None => alike.push(vec![b]),
             }
@@ -127,7 +142,7 @@ impl Emitter<'_> {
         for group in &alike {
             self.resume_brief(group);
         }
-        let parts: Vec<Block> = self.parts.iter().flatten().map(|part| part.block).collect();
+        let parts: HashSet<Block> = self.parts.iter().flatten().map(|part| part.block).collect();
         for b in self.plan.order.iter().filter(|b| !parts.contains(b)) {
             self.block(*b, Version::Whole)?;
         }
@@ -252,7 +267,7 @@ impl Emitter<'_> {
             }
             Version::Masked => {
                 self.t.label(&format!("m{}", b.0));
-                let mask = self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0));
+                let mask = self.load_mask(b);
                 let bits = self.bits(&mask);
                 let any = self.t.inst(format_args!("icmp ne i{w} {bits}, 0"));
                 let (run, part) = (format!("m{}.run", b.0), format!("m{}.part", b.0));
@@ -263,14 +278,14 @@ impl Emitter<'_> {
                     let together = self.t.fresh_label("together");
                     self.t.branch(&all, &together, &part);
                     self.t.label(&together);
-                    self.t.line(format_args!("store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0));
+                    self.store_mask(b, "zeroinitializer");
                     self.t.jump(&format!("u{}", b.0));
                 } else {
                     self.t.jump(&part);
                 }
                 self.t.label(&part);
-                let mask = self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0));
-                self.t.line(format_args!("store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0));
+                let mask = self.load_mask(b);
+                self.store_mask(b, "zeroinitializer");
                 self.mask = Some(mask);
             }
         }
@@ -308,7 +323,7 @@ impl Emitter<'_> {
                 self.t.label(&format!("c{}", b.0));
                 self.come_apart();
                 let all = Text::constant(lanes, 1);
-                self.t.line(format_args!("store {lanes} {all}, ptr %mask{}, align 8", b.0));
+                self.store_mask(b, &all);
                 self.t.jump(&format!("m{}.part", b.0));
             }
             Version::Masked => self.end_masked(b, &data.term),
@@ -316,26 +331,33 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    pub(super) fn load_mask(&mut self, b: Block) -> Reg {
+        let (lanes, volatile) = (self.lanes(), if self.many_masks { "volatile " } else { "" });
+        self.t.inst(format_args!("load {volatile}{lanes}, ptr %mask{}, align 8", b.0))
+    }
+
+    pub(super) fn store_mask(&mut self, b: Block, mask: &str) {
+        let (lanes, volatile) = (self.lanes(), if self.many_masks { "volatile " } else { "" });
+        self.t.line(format_args!("store {volatile}{lanes} {mask}, ptr %mask{}, align 8", b.0));
+    }
+
     /// Lanes that were together go different ways: from here on there are masks, empty ones at first. Before, and once all are together again,
-    /// nobody looks at them.
+    /// nobody looks at them. [Many](MANY_MASKS) are empty whenever lanes are together: a lane is in one of them at most, and whoever leaves a
+    /// block, or finds all lanes in its mask, empties that.
     pub(super) fn come_apart(&mut self) {
-        let lanes = self.lanes();
+        if self.many_masks {
+            return;
+        }
         for b in self.masked_order() {
-            self.t.line(format_args!("store {lanes} zeroinitializer, ptr %mask{}, align 8", b.0));
+            self.store_mask(b, "zeroinitializer");
         }
     }
 
     /// Whether lanes come to this block from more than one place.
     fn lanes_may_meet(&self, b: Block) -> bool {
-        let to_here =
-            |from: &Block| self.func.block(*from).term.targets().iter().filter(|t| t.block == b).count();
-        let edges: usize = self.plan.order.iter().map(to_here).sum();
-        let by_switch = self
-            .plan
-            .order
-            .iter()
-            .any(|from| to_here(from) > 0 && matches!(self.func.block(*from).term, Term::Switch(..)));
-        edges > 1 || by_switch
+        let sources = &self.sources[b.index()];
+        let by_switch = sources.iter().any(|from| matches!(self.func.block(*from).term, Term::Switch(..)));
+        sources.len() > 1 || by_switch
     }
 
     /// The end of a block that all lanes have run.
@@ -343,6 +365,7 @@ impl Emitter<'_> {
         match term {
             _ if let Some(part) = self.parts[b.index()] => self.run_part(b, part)?,
             Term::Jump(to) => self.go_whole(b, to),
+            _ if let Some(to) = term.only() => self.go_whole(b, to),
             Term::Branch(c, yes, no) if let Some(bits) = self.constant(*c) => {
                 self.go_whole(b, if bits != 0 { yes } else { no });
             }
@@ -405,7 +428,8 @@ impl Emitter<'_> {
                 self.go_on_apart(b);
             }
             Term::Exit => self.t.jump("group.exited"),
-            Term::Trap(_) => self.trap(b),
+            // Linking leaves no calls.
+            Term::Trap(_) | Term::Call(_) | Term::Return(_) => self.trap(b),
             Term::Barrier { kind: BarrierKind::Arrive, next, .. } => {
                 self.arrive(b, term);
                 self.go_whole(b, next);
@@ -447,6 +471,7 @@ impl Emitter<'_> {
         let after = format!("a{}", b.0);
         match term {
             Term::Jump(to) => self.go_masked(b, to, &mask),
+            _ if let Some(to) = term.only() => self.go_masked(b, to, &mask),
             Term::Branch(c, yes, no) if self.spread(*c) == Spread::Uniform => {
                 let c = self.scalar(*c);
                 let (then, otherwise) = (self.t.fresh_label("then"), self.t.fresh_label("else"));
@@ -483,7 +508,7 @@ impl Emitter<'_> {
                     self.t.line(format_args!("store i{w} {new}, ptr %exited, align 8"));
                 }
             }
-            Term::Trap(_) => {
+            Term::Trap(_) | Term::Call(_) | Term::Return(_) => {
                 self.trap(b);
                 return;
             }
@@ -578,9 +603,9 @@ impl Emitter<'_> {
 
     fn add_lanes(&mut self, to: Block, lanes: &str) {
         let shape = self.lanes();
-        let waiting = self.t.inst(format_args!("load {shape}, ptr %mask{}, align 8", to.0));
+        let waiting = self.load_mask(to);
         let all = self.t.inst(format_args!("or {shape} {waiting}, {lanes}"));
-        self.t.line(format_args!("store {shape} {all}, ptr %mask{}, align 8", to.0));
+        self.store_mask(to, &all);
     }
 
     /// All lanes go to one block.
@@ -641,11 +666,10 @@ impl Emitter<'_> {
     fn others_need_parameters(&self, from: Block, to: Block) -> bool {
         let position = |b: Block| self.plan.position[b.index()];
         let (at, target) = (position(from), position(to));
-        let goes_to = |b: &Block| self.func.block(*b).term.targets().iter().filter(|t| t.block == to).count();
-        if goes_to(&from) > 1 {
+        let sources = &self.sources[to.index()];
+        if sources.iter().filter(|s| **s == from).count() > 1 {
             return true;
         }
-        let sources: Vec<Block> = self.plan.order.iter().copied().filter(|b| goes_to(b) > 0).collect();
         if target <= at {
             // The last of its loop, and the only one that leads back: whoever is still in the loop takes it.
             let last = self.plan.loops.iter().find(|l| l.header == to).map(|l| l.last);
@@ -668,11 +692,11 @@ impl Emitter<'_> {
         self.begin(b, None);
         self.t.label(&format!("a{}", b.0));
         let at = self.plan.position[b.index()];
-        let (w, lanes) = (self.w, self.lanes());
+        let w = self.w;
         let ending: Vec<Block> =
             self.plan.loops.iter().rev().filter(|l| l.last == at).map(|l| l.header).collect();
         for header in ending {
-            let mask = self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", header.0));
+            let mask = self.load_mask(header);
             let bits = self.bits(&mask);
             let any = self.t.inst(format_args!("icmp ne i{w} {bits}, 0"));
             let (again, on) = (self.t.fresh_label("again"), self.t.fresh_label("on"));
@@ -713,39 +737,9 @@ impl Emitter<'_> {
         left
     }
 
-    /// Whether lanes may go round a loop because of what other threads do: where they go depends on memory that others write.
-    /// Such a loop must soon give way to them, who may be lanes of the same warp.
+    /// Whether lanes may go round a loop because of what other threads do. Such a loop must soon give way to them.
     fn waits(&self, header: Block) -> bool {
-        let Some(l) = self.plan.loops.iter().find(|l| l.header == header) else { return false };
-        let mut made: HashMap<Value, &Inst> = HashMap::new();
-        let mut handed: HashMap<Value, Vec<Value>> = HashMap::new();
-        let mut work: Vec<Value> = vec![];
-        for b in &l.blocks {
-            let data = self.func.block(*b);
-            made.extend(data.insts.iter().filter_map(|i| i.result.map(|r| (r, i))));
-            work.extend(data.term.uses());
-            for t in data.term.targets() {
-                for (p, a) in self.func.block(t.block).params.iter().zip(&t.args) {
-                    handed.entry(*p).or_default().push(*a);
-                }
-            }
-        }
-        let mut seen: HashSet<Value> = HashSet::new();
-        while let Some(v) = work.pop() {
-            if !seen.insert(v) {
-                continue;
-            }
-            if let Some(inst) = made.get(&v) {
-                if matches!(inst.op, Op::Atomic(..))
-                    || matches!(inst.op, Op::Load(m) if m.order != Order::Weak)
-                {
-                    return true;
-                }
-                work.extend(inst.args.iter().chain(&inst.guard));
-            }
-            work.extend(handed.get(&v).into_iter().flatten());
-        }
-        false
+        self.plan.loops.iter().any(|l| l.header == header && l.waits)
     }
 
     fn trap(&mut self, b: Block) {

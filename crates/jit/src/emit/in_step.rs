@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use hostwarp_ir::{Op, Space, Type, Value};
-use hostwarp_plan::Shape as Spread;
+use hostwarp_plan::{Loop, Shape as Spread};
 
 use super::memory::I64;
 use super::{Emitter, Reg};
@@ -33,7 +33,8 @@ impl Emitter<'_> {
             return found;
         }
         let (func, plan) = (self.func, self.plan);
-        for l in plan.loops.iter().filter(|l| l.blocks.iter().all(|b| !self.masked[b.index()])) {
+        let together = |l: &&Loop| l.single_entry && l.blocks.iter().all(|b| !self.masked[b.index()]);
+        for l in plan.loops.iter().filter(together) {
             for p in &func.block(l.header).params {
                 let by_row = matches!(self.spread(*p), Spread::Affine { by_row: true, .. });
                 if self.ty(*p) != Type::I64 || !by_row || self.wraps[p.index()] {

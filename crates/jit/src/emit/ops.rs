@@ -178,6 +178,7 @@ pub(crate) fn pure_op(
             t.convert(if signed { "sitofp" } else { "uitofp" }, shape(0), arg(0), to)
         }
         Op::Special(_)
+        | Op::Address(_)
         | Op::Load(_)
         | Op::Store(_)
         | Op::Atomic(..)

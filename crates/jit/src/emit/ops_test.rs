@@ -268,7 +268,7 @@ end:
     module
 }
 
-type Run = unsafe extern "sysv64" fn(
+type Run = unsafe extern "C" fn(
     *const u8,
     *const u8,
     *const u8,

@@ -30,17 +30,16 @@ impl Emitter<'_> {
         self.t.line(format_args!("store i32 {status}, ptr %status, align 8"));
         // Most blocks of a loop need the same.
         let needed = self.not_in_frame(b);
-        let known = self.savers.iter().position(|other| *other == needed);
-        let n = known.unwrap_or(self.savers.len());
-        if known.is_none() {
-            self.savers.push(needed);
-        }
+        let next = self.savers.len();
+        let n = *self.savers.entry(needed).or_insert(next);
         self.t.jump(&format!("save.{n}"));
     }
 
     /// Where groups that [stop together](Emitter::stop_together) write down what they need.
     pub(super) fn savers(&mut self) {
-        for (n, values) in std::mem::take(&mut self.savers).into_iter().enumerate() {
+        let mut savers: Vec<_> = std::mem::take(&mut self.savers).into_iter().collect();
+        savers.sort_unstable_by_key(|(_, n)| *n);
+        for (values, n) in savers {
             self.begin(NOWHERE, None);
             self.t.label(&format!("save.{n}"));
             for v in values {
@@ -172,7 +171,7 @@ impl Emitter<'_> {
         self.come_apart();
         let active = self.active();
         let active = self.t.inst(format_args!("bitcast i{w} {active} to {lanes}"));
-        self.t.line(format_args!("store {lanes} {active}, ptr %mask{b}, align 8"));
+        self.store_mask(Block::ENTRY, &active);
         self.t.jump(&format!("m{b}"));
     }
 
@@ -190,7 +189,7 @@ impl Emitter<'_> {
                 .inst(format_args!("getelementptr i8, ptr {table}, i64 {}", size_of::<Lanes>() as u32 * b.0));
             let bits = self.load_lanes_at(&at);
             let mask = self.t.inst(format_args!("bitcast i{w} {bits} to {lanes}"));
-            self.t.line(format_args!("store {lanes} {mask}, ptr %mask{}, align 8", b.0));
+            self.store_mask(b, &mask);
             waiting.push((b, bits));
         }
         for (v, bits) in self.who_needs(&format!("i{w}"), &waiting) {
@@ -202,8 +201,16 @@ impl Emitter<'_> {
             }
             self.load_from_frame(v, &bits, &first);
         }
-        let first = waiting.first().map_or(0, |(b, _)| b.0);
-        self.t.jump(&format!("m{first}"));
+        let lowest = waiting.first().map_or(0, |(b, _)| b.0);
+        // Lanes at the header of a cycle around others wait for those. Everywhere else nobody is at blocks before the first.
+        let inner = self.plan.loops.iter().filter(|l| l.depth > 1 && self.masked[l.header.index()]);
+        let cases: String = inner.map(|l| format!(" i32 {0}, label %m{0}", l.header.0)).collect();
+        if cases.is_empty() {
+            return self.t.jump(&format!("m{lowest}"));
+        }
+        let at = self.t.inst(format_args!("getelementptr i8, ptr %ctx, i64 {}", offset_of!(Ctx, first)));
+        let first = self.t.inst(format_args!("load i32, ptr {at}, align 4"));
+        self.t.line(format_args!("switch i32 {first}, label %m{lowest} [{cases}]"));
     }
 
     /// The budget is used up at a header, with all lanes there.
@@ -214,8 +221,8 @@ impl Emitter<'_> {
             return self.stop_together(header, Self::early_status);
         }
         self.come_apart();
-        let (lanes, all) = (self.lanes(), Text::constant(self.lanes(), 1));
-        self.t.line(format_args!("store {lanes} {all}, ptr %mask{}, align 8", header.0));
+        let all = Text::constant(self.lanes(), 1);
+        self.store_mask(header, &all);
         self.t.jump("suspend");
     }
 
@@ -226,7 +233,7 @@ impl Emitter<'_> {
         let (w, lanes) = (self.w, self.lanes());
         let mut waiting = vec![];
         for b in self.masked_order() {
-            waiting.push((b, self.t.inst(format_args!("load {lanes}, ptr %mask{}, align 8", b.0))));
+            waiting.push((b, self.load_mask(b)));
         }
         for (v, there) in self.who_needs(&lanes.to_string(), &waiting) {
             self.store_to_frame(v, Some(&there));

@@ -67,7 +67,7 @@ impl Emitter<'_> {
         for l in &self.plan.loops {
             let parts = l.blocks.iter().any(|b| self.parts[b.index()].is_some());
             let in_step = self.func.block(l.header).params.iter().any(|p| self.in_step.contains_key(p));
-            if !parts || in_step {
+            if !parts || in_step || !l.single_entry {
                 continue;
             }
             let outside = self.plan.order.iter().filter(|b| !l.blocks.contains(b));

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::path::Path;
 
+use hostwarp_system::seam;
 use libloading::Library;
 
 use super::{OLDEST, Version};
@@ -184,6 +185,7 @@ unsafe fn initializers(library: &Library) -> Vec<unsafe extern "C" fn()> {
 
 /// Opens a library and looks up what we call. The library is never closed.
 pub(super) fn open(path: &Path) -> Result<(Api, Version), String> {
+    seam::ask(seam::Kind::Library).map_err(|error| error.to_string())?;
     // SAFETY: opening libLLVM runs its static constructors, which LLVM means to be run in any process.
     let library = unsafe { Library::new(path) }.map_err(|error| reason(&error))?;
     // SAFETY: the signatures are those of `llvm-c/Core.h`.

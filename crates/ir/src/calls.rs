@@ -1,0 +1,233 @@
+//! Calls: a kernel and all it calls become one function without calls, so that no engine knows them.
+//!
+//! [`link`] inlines what it can (`inline`). What it cannot, functions that call themselves, that are called through
+//! pointers, or that are too large, is put into the kernel once (`outline`) and called by plain control flow: values that live
+//! across the call and the number of the call site go to the lane's stack in local memory, a return is a branch on that number.
+//! Then every [`Symbol`] becomes a constant (`layout`).
+
+mod inline;
+mod layout;
+mod outline;
+
+pub use layout::{SharedLayout, shared_layout};
+
+use crate::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What linking may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// A function is inlined as long as the caller does not get more instructions than this.
+    pub most_instructions: usize,
+    /// Bytes of stack for functions that are not inlined, and for `alloca`.
+    pub stack_bytes: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { most_instructions: 30_000, stack_bytes: 8 * 1024 }
+    }
+}
+
+/// A function of this size is always inlined: calling it would take as much.
+const SMALL: usize = 16;
+
+/// The parameters and results of a function: what caller and callee must agree on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Signature {
+    params: Vec<Type>,
+    results: Vec<Type>,
+}
+
+impl Signature {
+    fn of(func: &Function) -> Signature {
+        Signature { params: func.params.iter().map(|p| func.ty(*p)).collect(), results: func.results.clone() }
+    }
+
+    fn of_call(func: &Function, call: &Call) -> Signature {
+        Signature {
+            params: call.args.iter().map(|a| func.ty(*a)).collect(),
+            results: call.results.iter().map(|r| func.ty(*r)).collect(),
+        }
+    }
+}
+
+/// The calls in a function.
+fn calls(func: &Function) -> impl Iterator<Item = &Call> {
+    func.blocks.iter().filter_map(|b| match &b.term {
+        Term::Call(call) => Some(&**call),
+        _ => None,
+    })
+}
+
+/// The functions a call may reach.
+fn callees(module: &Module, func: &Function, call: &Call) -> Vec<FuncId> {
+    match call.callee {
+        Callee::Direct(id) => vec![id],
+        Callee::Indirect(_) => {
+            let want = Signature::of_call(func, call);
+            let fits = |id: &FuncId| module.function(*id).is_some_and(|f| Signature::of(f) == want);
+            module.taken.iter().copied().filter(fits).collect()
+        }
+    }
+}
+
+impl Module {
+    /// The IR of a function, if there is any.
+    pub fn function(&self, id: FuncId) -> Option<&Function> {
+        self.functions.get(id.index())?.as_ref()
+    }
+}
+
+/// The functions a kernel can reach, callees before callers where there is no recursion.
+struct Reached {
+    post_order: Vec<FuncId>,
+    /// Those that may be active twice in one lane.
+    recursive: FxHashSet<FuncId>,
+}
+
+/// Follows the calls; the error is a function without IR that can be reached.
+fn reached(module: &Module, kernel: &Function) -> Result<Reached, FuncId> {
+    let successors = |f: &Function| {
+        let mut to: Vec<FuncId> = calls(f).flat_map(|call| callees(module, f, call)).collect();
+        to.sort_unstable();
+        to.dedup();
+        to
+    };
+    // Tarjan's components, without recursion: chains of calls may be long.
+    let mut edges: FxHashMap<FuncId, Vec<FuncId>> = FxHashMap::default();
+    let (mut number, mut low) = (FxHashMap::default(), FxHashMap::default());
+    let (mut open, mut is_open) = (vec![], FxHashSet::default());
+    let (mut post_order, mut recursive) = (vec![], FxHashSet::default());
+    for root in successors(kernel) {
+        let mut stack = vec![(root, 0usize)];
+        while let Some((id, k)) = stack.pop() {
+            if k == 0 {
+                if number.contains_key(&id) {
+                    continue;
+                }
+                let to = successors(module.function(id).ok_or(id)?);
+                if to.contains(&id) {
+                    recursive.insert(id);
+                }
+                edges.insert(id, to);
+                let n = number.len();
+                number.insert(id, n);
+                low.insert(id, n);
+                open.push(id);
+                is_open.insert(id);
+            }
+            if let Some(to) = edges[&id].get(k).copied() {
+                stack.push((id, k + 1));
+                match number.get(&to) {
+                    None => stack.push((to, 0)),
+                    Some(n) if is_open.contains(&to) => {
+                        let l = low[&id].min(*n);
+                        low.insert(id, l);
+                    }
+                    Some(_) => {}
+                }
+                continue;
+            }
+            if let Some((parent, _)) = stack.last() {
+                let l = low[parent].min(low[&id]);
+                low.insert(*parent, l);
+            }
+            post_order.push(id);
+            if low[&id] == number[&id] {
+                let first = open.iter().rposition(|o| *o == id).unwrap_or(0);
+                let component = open.split_off(first);
+                if component.len() > 1 {
+                    recursive.extend(component.iter().copied());
+                }
+                for c in &component {
+                    is_open.remove(c);
+                }
+            }
+        }
+    }
+    Ok(Reached { post_order, recursive })
+}
+
+/// Makes one function of a kernel and all it calls. The error is a function without IR that it can reach.
+pub fn link(module: &Module, kernel: &Function, options: Options) -> Result<Function, FuncId> {
+    let Reached { post_order, recursive } = reached(module, kernel)?;
+    let mut bodies: FxHashMap<FuncId, Function> = FxHashMap::default();
+    let complete = |func: &Function, bodies: &FxHashMap<FuncId, Function>| {
+        let mut func = func.clone();
+        inline::inline(&mut func, |size, id| {
+            let callee = bodies.get(&id).filter(|_| !recursive.contains(&id))?;
+            let fits = callee.inst_count() <= SMALL
+                || size.saturating_add(callee.inst_count()) <= options.most_instructions;
+            fits.then_some(callee)
+        });
+        func
+    };
+    for id in post_order {
+        let Some(func) = module.function(id) else { return Err(id) };
+        let func = complete(func, &bodies);
+        bodies.insert(id, func);
+    }
+    let mut func = complete(kernel, &bodies);
+    promote::promote(&mut func);
+    let has_calls = calls(&func).next().is_some();
+    let mut stack = if uses_stack(&func) { options.stack_bytes } else { 0 };
+    if has_calls {
+        for body in bodies.values_mut() {
+            promote::promote(body);
+        }
+        stack = options.stack_bytes;
+        outline::outline(module, &mut func, &bodies, stack);
+    } else {
+        layout::frame(&mut func, stack);
+    }
+    layout::shared(module, &mut func);
+    opt::prune_unreachable(&mut func);
+    opt::remove_trivial_params(&mut func);
+    #[cfg(debug_assertions)]
+    if let Err(e) = verify(&func) {
+        panic!("linking made an invalid function: {e}\n{func}");
+    }
+    Ok(func)
+}
+
+/// Whether memory above the frame is used (`alloca`).
+fn uses_stack(func: &Function) -> bool {
+    let mut insts = func.blocks.iter().flat_map(|b| &b.insts);
+    insts.any(|i| matches!(i.op, Op::Address(Symbol::StackLimit)))
+}
+
+/// Appends a copy of `other`'s values, blocks, slots and messages. Answers how far values and blocks are moved.
+fn splice(into: &mut Function, other: &Function) -> (u32, u32) {
+    let (values, blocks) = (into.types.len() as u32, into.blocks.len() as u32);
+    let (slots, messages) = (into.slots.len() as u32, into.unsupported.len() as u32);
+    into.types.extend_from_slice(&other.types);
+    into.slots.extend_from_slice(&other.slots);
+    into.unsupported.extend_from_slice(&other.unsupported);
+    for data in &other.blocks {
+        let mut data = data.clone();
+        let move_value = |v: &mut Value| v.0 += values;
+        data.params.iter_mut().for_each(move_value);
+        for i in &mut data.insts {
+            i.args.iter_mut().chain(&mut i.guard).chain(&mut i.result).for_each(move_value);
+            if let Op::Address(Symbol::Slot(n)) = &mut i.op {
+                *n += slots;
+            }
+        }
+        data.term.for_each_use_mut(move_value);
+        if let Term::Call(call) = &mut data.term {
+            call.results.iter_mut().for_each(move_value);
+        }
+        if let Term::Trap(TrapKind::Unsupported(n)) = &mut data.term {
+            *n += messages;
+        }
+        for t in data.term.targets_mut() {
+            t.block.0 += blocks;
+        }
+        into.blocks.push(data);
+    }
+    (values, blocks)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,12 @@
+//! What Hostwarp asks of the operating system: mappings, device memory, threads, libraries, files.
+//!
+//! Every such request goes through a [`seam`], where a test can make it fail: once, or from some request on. In release builds a seam is nothing at all.
+//! Beside it there are the requests that several crates make in the same way: [`thread`] and, with the feature `files`, [`mod@file`] and [`mod@stdout`].
+#![deny(unsafe_code)]
+
+#[cfg(feature = "files")]
+pub mod file;
+pub mod seam;
+#[cfg(feature = "files")]
+pub mod stdout;
+pub mod thread;

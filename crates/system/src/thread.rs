@@ -1,0 +1,25 @@
+//! Threads.
+
+use crate::seam::{self, Kind};
+use std::io;
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
+
+/// Starts a thread, or says why there can be no more.
+#[track_caller]
+pub fn spawn<T: Send + 'static>(
+    builder: Builder,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    seam::ask(Kind::Thread)?;
+    builder.spawn(work)
+}
+
+/// Starts a thread that ends before its scope does, or says why there can be no more.
+#[track_caller]
+pub fn spawn_scoped<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    seam::ask(Kind::Thread)?;
+    Builder::new().spawn_scoped(scope, work)
+}

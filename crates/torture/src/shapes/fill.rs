@@ -1,0 +1,585 @@
+//! Instructions and conditions for the blocks of a graph.
+
+use super::graph::Ways;
+use super::{
+    Arith, Bank, Block, Callee, Class, Cmp, Data, Func, Inst, Logic, Op, Place, Reg, Special, Src, Term,
+    Warp, layout,
+};
+use crate::random::Random;
+use std::collections::BTreeSet;
+
+/// What a kernel may hold besides arithmetic and private memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traits {
+    /// Barriers and exchanges.
+    pub barriers: bool,
+    /// Operations of whole warps.
+    pub warps: bool,
+    /// Cells that all threads add to.
+    pub counts: bool,
+    /// Every block leaves its mark in a register.
+    pub path: bool,
+    /// Shared and local memory.
+    pub spaces: bool,
+    /// Loops of hundreds of iterations.
+    pub long: bool,
+    /// Exchanges in dynamic shared memory.
+    pub dynamic: bool,
+    /// Functions call themselves and those before them.
+    pub recursion: bool,
+    /// Calls through pointers.
+    pub pointers: bool,
+    /// Types of registers besides predicates and words, by bits of the bank's number.
+    pub banks: u8,
+}
+
+/// Fills the blocks of one function.
+pub struct Filler<'a> {
+    /// Choices.
+    pub r: &'a mut Random,
+    /// What there is.
+    pub traits: Traits,
+    /// Which function; the kernel is 0.
+    pub number: usize,
+    /// All functions; the kernel is the first.
+    pub heads: &'a [Head],
+}
+
+/// What a function takes and gives.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Head {
+    /// Types of its parameters.
+    pub params: Vec<Bank>,
+    /// Types of its results.
+    pub results: Vec<Bank>,
+    /// Parameters and results are registers.
+    pub by_register: bool,
+}
+
+/// The register that every block may leave its mark in.
+const PATH: Reg = Reg { bank: Bank::R, class: Class::Varying, n: 6 };
+/// For the length of a condition.
+const SCRATCH: usize = 7;
+
+impl Filler<'_> {
+    /// A function with this graph.
+    pub fn fill(&mut self, graph: &[Ways]) -> Func {
+        let blocks: Vec<Block> = graph.iter().enumerate().map(|(n, ways)| self.block(n, ways)).collect();
+        let mut layout: Vec<usize> = (0..blocks.len()).collect();
+        if self.r.percent(25) {
+            for _ in 0..1 + self.r.below(4) {
+                let (a, b) = (self.r.below(layout.len()), self.r.below(layout.len()));
+                layout.swap(a, b);
+            }
+        }
+        let Head { params, results, by_register } = self.heads[self.number].clone();
+        let mut f = Func { params, results, by_register, init: vec![], blocks, layout };
+        f.init = self.init(&f);
+        f
+    }
+
+    fn block(&mut self, n: usize, ways: &Ways) -> Block {
+        let count = self.r.weighted(&[30, 35, 20, 10, 5]);
+        let mut insts: Vec<Inst> = vec![];
+        if self.traits.path && self.r.percent(60) {
+            let mark = Src::Const(n as u64 + 1);
+            insts.push(Op::Mad(PATH, Src::Reg(PATH), Src::Const(31), mark).into());
+        }
+        for _ in 0..count {
+            self.inst(&mut insts);
+        }
+        let term = match ways {
+            Ways::Goto(to) => Term::Goto((*to).into()),
+            Ways::If(yes, no, counted) => {
+                let (p, not) = self.condition(*counted, &mut insts);
+                Term::If(p, not, (*yes).into(), (*no).into())
+            }
+            Ways::Switch(targets) => {
+                let class = self.class();
+                let by = self.reg(Bank::R, class);
+                Term::Switch(by, targets.iter().map(|t| (*t).into()).collect())
+            }
+            Ways::Leave(exit) => {
+                self.last_words(&mut insts);
+                Term::Leave { exit: *exit }
+            }
+        };
+        Block { insts, term }
+    }
+
+    /// What is stored, or returned, at the end.
+    fn last_words(&mut self, insts: &mut Vec<Inst>) {
+        if self.number > 0 {
+            for (i, bank) in self.heads[self.number].results.iter().copied().enumerate() {
+                let class = self.class();
+                let s = Src::Reg(self.reg(bank, class));
+                insts.push(Op::Move(Reg::new(bank, Class::Result, i), s).into());
+            }
+            return;
+        }
+        if self.traits.path {
+            insts.push(Op::Store(Place::Column(7), PATH).into());
+        }
+        for n in 0..1 + self.r.below(5) {
+            let class = self.class();
+            let bank = self.bank(&[Bank::R, Bank::R, Bank::R, Bank::L, Bank::F, Bank::H, Bank::D]);
+            let s =
+                if bank == Bank::R && self.r.percent(30) { self.counter() } else { self.reg(bank, class) };
+            insts.push(Op::Store(Place::Column(n as u8), s).into());
+        }
+    }
+
+    fn class(&mut self) -> Class {
+        [Class::Uniform, Class::Affine, Class::Varying][self.r.weighted(&[38, 22, 40])]
+    }
+
+    fn reg(&mut self, bank: Bank, class: Class) -> Reg {
+        let count = match (bank, class) {
+            (Bank::R, Class::Varying) => 3,
+            (Bank::R, _) | (Bank::P, _) => 2,
+            (Bank::L, _) => 2,
+            _ => 1,
+        };
+        Reg::new(bank, class, self.r.below(count))
+    }
+
+    fn counter(&mut self) -> Reg {
+        Reg::new(Bank::R, Class::Counter, self.r.below(3))
+    }
+
+    /// One of these types, of those the kernel has.
+    fn bank(&mut self, of: &[Bank]) -> Bank {
+        let bank = *self.r.pick(of);
+        let has = matches!(bank, Bank::P | Bank::R) || self.traits.banks >> bank as u8 & 1 == 1;
+        if has { bank } else { Bank::R }
+    }
+
+    /// Something of this type, to compute something of this class.
+    fn source(&mut self, bank: Bank, class: Class) -> Src {
+        if self.r.percent(25) {
+            return Src::Const(self.constant(bank));
+        }
+        if self.r.percent(25)
+            && let Some(i) = self.heads[self.number].params.iter().position(|b| *b == bank)
+        {
+            return Src::Reg(Reg::new(bank, Class::Argument, i));
+        }
+        if bank == Bank::R && self.r.percent(20) {
+            return Src::Reg(self.counter());
+        }
+        let from = match class {
+            Class::Uniform if self.r.percent(96) => Class::Uniform,
+            Class::Affine if self.r.percent(95) => *self.r.pick(&[Class::Affine, Class::Uniform]),
+            _ => self.class(),
+        };
+        Src::Reg(self.reg(bank, from))
+    }
+
+    fn constant(&mut self, bank: Bank) -> u64 {
+        match bank {
+            Bank::F => u64::from((self.r.below(9) as f32 - 4.0).to_bits()),
+            Bank::D => (self.r.below(9) as f64 - 4.0).to_bits(),
+            Bank::P => self.r.bits() & 1,
+            _ if self.r.percent(75) => self.r.bits() % 9,
+            _ => self.r.bits() >> (64 - bank.bits().min(64)),
+        }
+    }
+
+    /// A register to read, of this type and class or any.
+    fn read(&mut self, bank: Bank, class: Class) -> Reg {
+        match self.source(bank, class) {
+            Src::Reg(r) => r,
+            Src::Const(_) => self.reg(bank, class),
+        }
+    }
+
+    fn inst(&mut self, out: &mut Vec<Inst>) {
+        let (t, kernel) = (self.traits, self.number == 0);
+        let on = usize::from;
+        let last = self.number + 1 == self.heads.len();
+        let calls = if last && (kernel || !t.recursion) { 0 } else { 14 };
+        let weights = [
+            60,
+            18,
+            10,
+            6 * on(t.counts),
+            8 * on(t.barriers),
+            8 * on(t.warps),
+            calls,
+            2,
+            4,
+            10 * on(t.spaces),
+        ];
+        let class = self.class();
+        let op = match self.r.weighted(&weights) {
+            0 => self.compute(class),
+            1 => {
+                let bank = self.bank(&[Bank::R, Bank::L, Bank::F, Bank::H, Bank::D]);
+                let s = self.read(bank, class);
+                let place = self.place(false);
+                Op::Store(place, s)
+            }
+            2 => {
+                let bank = self.bank(&[Bank::R, Bank::L, Bank::F, Bank::H]);
+                let d = self.reg(bank, Class::Varying);
+                let place = self.place(false);
+                Op::Load(d, place)
+            }
+            3 => {
+                let by = self.source(Bank::R, class);
+                Op::Count(self.r.below(layout::CELLS as usize) as u8, by)
+            }
+            4 if self.r.percent(50) => {
+                Op::Barrier { id: self.r.weighted(&[6, 1, 1]) as u8, aligned: self.r.percent(50) }
+            }
+            4 => {
+                let (d, s) = (self.reg(Bank::R, Class::Varying), self.read(Bank::R, class));
+                let step = *self.r.pick(&[1, 1, 2, 5, 31, 32, 33]);
+                Op::Exchange { d, s, step, dynamic: self.traits.dynamic }
+            }
+            5 => self.warp(class),
+            6 => self.call(class),
+            7 => {
+                let exit = !kernel && self.r.percent(20) || kernel && self.r.percent(50);
+                let class = if self.r.percent(20) { Class::Uniform } else { Class::Varying };
+                let p = self.reg(Bank::P, class);
+                self.last_words(out);
+                out.push(Inst { guard: Some((p, self.r.percent(50))), op: Op::Leave { exit } });
+                return;
+            }
+            // Counters move on elsewhere too, and begin again.
+            8 => match (self.counter(), self.r.percent(70)) {
+                (c, true) => Op::Arith(Arith::Add, c, Src::Reg(c), Src::Const(1)),
+                (c, _) => Op::Move(c, Src::Const(0)),
+            },
+            _ => {
+                let place = self.place(true);
+                let bank = self.bank(&[Bank::R, Bank::L, Bank::F]);
+                match self.r.percent(50) {
+                    true => Op::Store(place, self.read(bank, class)),
+                    _ => Op::Load(self.reg(bank, Class::Varying), place),
+                }
+            }
+        };
+        let together = matches!(op, Op::Barrier { .. } | Op::Exchange { .. } | Op::Warp(..));
+        let often = if matches!(op, Op::Call { .. }) { 30 } else { 18 };
+        let guard = match !together && self.r.percent(often) {
+            true => {
+                let class = self.class();
+                Some((self.reg(Bank::P, class), self.r.percent(50)))
+            }
+            false => None,
+        };
+        out.push(Inst { guard, op });
+    }
+
+    fn place(&mut self, own_spaces: bool) -> Place {
+        let class = self.class();
+        let at = self.source(Bank::R, class);
+        match (own_spaces, self.r.percent(50)) {
+            (true, true) => Place::Local(at),
+            (true, _) => Place::Shared(at),
+            _ if self.r.percent(60) => Place::Column(self.r.below(layout::COLUMN as usize) as u8),
+            _ => Place::Row(at),
+        }
+    }
+
+    fn compute(&mut self, class: Class) -> Op {
+        let bank = Bank::ALL[self.r.weighted(&[9, 12, 40, 15, 12, 8, 8])];
+        let bank = self.bank(&[bank]);
+        let d = self.reg(bank, class);
+        match bank {
+            Bank::P if self.r.percent(50) => self.compare(d, class),
+            Bank::P => {
+                let op = *self.r.pick(&[Logic::And, Logic::Or, Logic::Xor, Logic::Not]);
+                let (a, b) = (self.reg(bank, class), self.reg(bank, class));
+                Op::Logic(op, d, a, b)
+            }
+            Bank::Q => {
+                let (a, b) = (self.reg(Bank::L, class), self.reg(Bank::L, class));
+                match self.r.below(3) {
+                    0 => Op::Pack(d, a, b),
+                    1 if a != b => Op::Unpack(a, b, d),
+                    _ => Op::Move(d, Src::Reg(self.reg(bank, class))),
+                }
+            }
+            Bank::D => match self.r.below(4) {
+                0 => Op::Convert(d, self.read(Bank::R, class), true),
+                1 => self.select(d, class),
+                _ => {
+                    let (a, s) = (self.reg(bank, class), self.source(Bank::R, class));
+                    Op::Accumulate(d, a, s)
+                }
+            },
+            Bank::F => match self.r.below(8) {
+                0 => Op::Convert(d, self.read(Bank::R, class), true),
+                1 => Op::Bits(d, self.read(Bank::R, class)),
+                2 => self.select(d, class),
+                3 => {
+                    let [a, b, c] = [0; 3].map(|_| self.source(bank, class));
+                    Op::Mad(d, a, b, c)
+                }
+                n => {
+                    let op = [Arith::Add, Arith::Sub, Arith::Mul][n % 3];
+                    let (a, b) = (self.source(bank, class), self.source(bank, class));
+                    Op::Arith(op, d, a, b)
+                }
+            },
+            _ => self.integer(d, class),
+        }
+    }
+
+    fn integer(&mut self, d: Reg, class: Class) -> Op {
+        let bank = d.bank;
+        // Others would not stay affine.
+        let affine = class == Class::Affine;
+        match self.r.below(if affine { 7 } else { 13 }) {
+            0 => match bank {
+                Bank::H | Bank::L => Op::Convert(d, self.read(Bank::R, class), self.r.percent(50)),
+                _ => {
+                    let from = self.bank(&[Bank::H, Bank::L]);
+                    match from == Bank::R {
+                        true => Op::Move(d, self.source(bank, class)),
+                        _ => Op::Convert(d, self.read(from, class), from == Bank::H && self.r.percent(50)),
+                    }
+                }
+            },
+            1 if !affine => self.select(d, class),
+            2 if affine => {
+                let (a, k) = (self.source(bank, class), self.r.bits() % 5);
+                Op::Arith(Arith::Mul, d, a, Src::Const(k))
+            }
+            7 => Op::Arith(
+                if self.r.percent(50) { Arith::Shl } else { Arith::Shr },
+                d,
+                self.source(bank, class),
+                Src::Const(self.r.bits() % 20),
+            )
+            .for_words(),
+            8 => {
+                let [a, b, c] = [0; 3].map(|_| self.source(bank, class));
+                Op::Mad(d, a, b, c)
+            }
+            9 if bank == Bank::R => match self.r.below(3) {
+                0 => Op::Input(d, Data::Table(self.source(Bank::R, class))),
+                1 if self.bank(&[Bank::F]) == Bank::F => Op::Bits(d, self.read(Bank::F, class)),
+                _ => Op::Special(d, *self.r.pick(&[Special::Cta(0), Special::Ntid])),
+            },
+            9 if bank == Bank::L => match self.r.percent(50) {
+                true if self.bank(&[Bank::D]) == Bank::D => Op::Bits(d, self.read(Bank::D, class)),
+                _ => Op::Input(d, Data::Table(self.source(Bank::R, class))),
+            },
+            n => {
+                let ops = [
+                    Arith::Add,
+                    Arith::Sub,
+                    Arith::Add,
+                    Arith::Xor,
+                    Arith::Mul,
+                    Arith::And,
+                    Arith::Min,
+                    Arith::Max,
+                ];
+                let op = if affine { ops[n % 3] } else { *self.r.pick(&ops) };
+                // Sums of oneself and something keep growing.
+                let a = if self.r.percent(50) { Src::Reg(d) } else { self.source(bank, class) };
+                Op::Arith(op, d, a, self.source(bank, class))
+            }
+        }
+    }
+
+    fn select(&mut self, d: Reg, class: Class) -> Op {
+        let (a, b) = (self.source(d.bank, class), self.source(d.bank, class));
+        Op::Select(d, a, b, self.reg(Bank::P, class))
+    }
+
+    fn compare(&mut self, d: Reg, class: Class) -> Op {
+        let bank = self.bank(&[Bank::R, Bank::R, Bank::L, Bank::H, Bank::F]);
+        let cmp = *self.r.pick(&[Cmp::Eq, Cmp::Ne, Cmp::Lt, Cmp::Le, Cmp::Gt, Cmp::Ge]);
+        let a = self.read(bank, class);
+        let b = if self.r.percent(60) { Src::Const(self.constant(bank)) } else { self.source(bank, class) };
+        Op::Compare(cmp, self.r.percent(50), d, a, b)
+    }
+
+    fn warp(&mut self, class: Class) -> Op {
+        let n = self.r.below(32) as u8;
+        let op = match self.r.below(8) {
+            0 => Warp::Index(n),
+            1 => Warp::Butterfly(n),
+            2 => Warp::Up(n),
+            3 => Warp::Down(n),
+            4 => Warp::Ballot,
+            5 => Warp::Any,
+            6 => Warp::All,
+            _ => Warp::Sync,
+        };
+        let (to, from) = match op {
+            Warp::Ballot => (Bank::R, Bank::P),
+            Warp::Any | Warp::All => (Bank::P, Bank::P),
+            _ => (Bank::R, Bank::R),
+        };
+        let uniform = matches!(op, Warp::Index(_) | Warp::Ballot | Warp::Any | Warp::All);
+        let d = self.reg(to, if uniform { Class::Uniform } else { Class::Varying });
+        Op::Warp(op, d, self.read(from, class))
+    }
+
+    fn call(&mut self, class: Class) -> Op {
+        let ahead = self.heads.len() - self.number - 1;
+        let bounded = self.traits.recursion && self.number > 0 && (ahead == 0 || self.r.percent(40));
+        let first = if bounded { 1 } else { self.number + 1 };
+        let func = first + self.r.below(self.heads.len() - first);
+        let Head { params, results, .. } = self.heads[func].clone();
+        let args = params.iter().map(|b| self.source(*b, class)).collect();
+        let mut callee = Callee { funcs: vec![func], by: None, bounded, listed: self.r.percent(30) };
+        if self.traits.pointers && self.r.percent(60) {
+            let like = (first..self.heads.len()).filter(|n| self.heads[*n] == self.heads[func]);
+            callee.funcs = like.collect();
+            let class = self.class();
+            callee.by = Some(self.reg(Bank::R, class));
+        }
+        let mut to: Vec<Reg> = vec![];
+        for bank in results.iter().copied() {
+            let mut r = self.reg(bank, class);
+            // No two results in one register.
+            while to.contains(&r) {
+                r = Reg::new(bank, class, usize::from(r.n) + 1);
+            }
+            to.push(r);
+        }
+        Op::Call { callee, args, results: to }
+    }
+
+    /// What a branch goes by.
+    fn condition(&mut self, counted: bool, out: &mut Vec<Inst>) -> (Reg, bool) {
+        if self.r.percent(if counted { 85 } else { 20 }) {
+            let c = self.counter();
+            if self.r.percent(15) {
+                // What it was is needed too.
+                let class = self.class();
+                out.push(Op::Move(self.reg(Bank::R, class), Src::Reg(c)).into());
+            }
+            if self.r.percent(85) {
+                out.push(Op::Arith(Arith::Add, c, Src::Reg(c), Src::Const(1)).into());
+            }
+            let class = [Class::Uniform, Class::Affine, Class::Varying][self.r.weighted(&[25, 25, 50])];
+            let (class, bound) = match self.r.percent(55) {
+                true if self.traits.long && self.r.percent(60) => {
+                    (Class::Uniform, Src::Const(250 + self.r.bits() % 300))
+                }
+                true => (Class::Uniform, Src::Const(1 + self.r.bits() % 5)),
+                _ => {
+                    let bound = Reg::new(Bank::R, class, SCRATCH);
+                    let from = Src::Reg(self.reg(Bank::R, class));
+                    let mask = *self.r.pick(&[1, 3, 3, 7]);
+                    out.push(Op::Arith(Arith::And, bound, from, Src::Const(mask)).into());
+                    (class, Src::Reg(bound))
+                }
+            };
+            let p = self.reg(Bank::P, class);
+            out.push(Op::Compare(Cmp::Lt, false, p, c, bound).into());
+            return (p, !counted && self.r.percent(50));
+        }
+        let class = [Class::Uniform, Class::Affine, Class::Varying][self.r.weighted(&[30, 30, 40])];
+        let p = self.reg(Bank::P, class);
+        match self.r.below(10) {
+            // As it comes.
+            0 => {}
+            1..=4 => {
+                let bit = Reg::new(Bank::R, class, SCRATCH);
+                let from = Src::Reg(self.read(Bank::R, class));
+                out.push(Op::Arith(Arith::And, bit, from, Src::Const(1 << self.r.below(4))).into());
+                out.push(Op::Compare(Cmp::Ne, false, p, bit, Src::Const(0)).into());
+            }
+            _ => out.push(self.compare(p, class).into()),
+        }
+        (p, self.r.percent(50))
+    }
+
+    /// Something for every register that is read.
+    fn init(&mut self, f: &Func) -> Vec<Inst> {
+        let mut read: BTreeSet<Reg> = f.insts().flat_map(|i| i.op.reads()).collect();
+        read.extend(f.insts().filter_map(|i| i.guard.map(|g| g.0)));
+        for b in &f.blocks {
+            match b.term {
+                Term::If(p, ..) => {
+                    read.insert(p);
+                }
+                Term::Switch(by, _) => {
+                    read.insert(by);
+                }
+                _ => {}
+            }
+        }
+        let mut out = vec![];
+        read.into_iter().filter(|r| r.class != Class::Argument).for_each(|r| self.initial(r, &mut out));
+        out
+    }
+
+    fn initial(&mut self, r: Reg, out: &mut Vec<Inst>) {
+        let word = Reg::new(Bank::R, r.class, SCRATCH);
+        match (r.bank, r.class) {
+            (_, Class::Result | Class::Fuel | Class::Argument) => {}
+            (_, Class::Counter) => {
+                let first = if self.r.percent(80) { 0 } else { self.r.bits() % 3 };
+                out.push(Op::Move(r, Src::Const(first)).into());
+            }
+            (Bank::P, _) => {
+                let bit = 1 << self.r.below(3);
+                self.initial(word, out);
+                out.push(Op::Arith(Arith::And, word, Src::Reg(word), Src::Const(bit)).into());
+                out.push(Op::Compare(Cmp::Ne, false, r, word, Src::Const(0)).into());
+            }
+            (Bank::R, Class::Uniform) => {
+                let op = match self.r.below(8) {
+                    0 => Op::Special(r, Special::Cta(0)),
+                    1 => Op::Special(r, Special::Ntid),
+                    2 if self.number == 0 => Op::Special(r, Special::Limit),
+                    3 => Op::Input(r, Data::Table(Src::Const(self.r.bits() % layout::TABLE))),
+                    4 => Op::Input(r, Data::Same),
+                    _ => Op::Move(r, Src::Const(self.r.bits() % 9)),
+                };
+                out.push(op.into());
+            }
+            (Bank::R, Class::Affine) => {
+                let s = *self.r.pick(&[
+                    Special::Tid(0),
+                    Special::Tid(0),
+                    Special::Flat,
+                    Special::Global,
+                    Special::Tid(1),
+                    Special::Lane,
+                ]);
+                out.push(Op::Special(r, s).into());
+                if self.r.percent(30) {
+                    let k = Src::Const(1 + self.r.bits() % 4);
+                    out.push(Op::Mad(r, Src::Reg(r), k, Src::Const(self.r.bits() % 5)).into());
+                }
+            }
+            (Bank::R, _) if self.r.percent(20) => out.push(Op::Special(r, Special::Global).into()),
+            (Bank::R | Bank::L | Bank::H | Bank::F, Class::Varying) => {
+                out.push(Op::Input(r, Data::Own).into())
+            }
+            (Bank::Q, class) => {
+                let l = Reg::new(Bank::L, class, SCRATCH);
+                self.initial(l, out);
+                out.push(Op::Pack(r, l, l).into());
+            }
+            (Bank::L | Bank::H | Bank::F | Bank::D, _) => {
+                self.initial(word, out);
+                out.push(Op::Convert(r, word, true).into());
+            }
+        }
+    }
+}
+
+impl Op {
+    /// There are no shifts of 16 bits by a constant of 32 here.
+    fn for_words(self) -> Op {
+        match self {
+            Op::Arith(Arith::Shl | Arith::Shr, d, a, b) if d.bank == Bank::H => {
+                Op::Arith(Arith::Add, d, a, b)
+            }
+            op => op,
+        }
+    }
+}
