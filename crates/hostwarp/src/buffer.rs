@@ -2,11 +2,12 @@
 
 use crate::{Device, Error};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// What a [`Buffer`] may hold: plain numbers, any bit pattern valid.
 pub use bytemuck::Pod;
 
-/// `len` elements in device memory, freed when dropped.
+/// `len` elements in device memory, freed when dropped and no work on a [`Stream`](crate::Stream) needs them.
 ///
 /// ```
 /// # fn main() -> Result<(), hostwarp::Error> {
@@ -19,10 +20,23 @@ pub use bytemuck::Pod;
 /// ```
 #[derive(Debug)]
 pub struct Buffer<T: Pod> {
-    device: Device,
-    address: u64,
+    memory: Arc<Owned>,
     len: usize,
     marker: PhantomData<T>,
+}
+
+/// An allocation. Launches and copies that are under way hold it too.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    pub(crate) device: Device,
+    address: u64,
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // The address is ours and alive: nothing to report.
+        let _ = self.device.memory().free(self.address);
+    }
 }
 
 impl<T: Pod> Buffer<T> {
@@ -37,17 +51,18 @@ impl<T: Pod> Buffer<T> {
             Some(name) => device.memory().alloc_named(bytes, name)?,
             None => device.memory().alloc(bytes)?,
         };
-        Ok(Buffer { device: device.clone(), address, len, marker: PhantomData })
+        let memory = Arc::new(Owned { device: device.clone(), address });
+        Ok(Buffer { memory, len, marker: PhantomData })
     }
 
     /// The device it is on. Kernels of others cannot have it.
     pub fn device(&self) -> &Device {
-        &self.device
+        &self.memory.device
     }
 
     /// The device address of the first element: what a kernel is given.
     pub fn address(&self) -> u64 {
-        self.address
+        self.memory.address
     }
 
     /// Number of elements.
@@ -64,14 +79,14 @@ impl<T: Pod> Buffer<T> {
     pub fn write(&self, at: usize, values: &[T]) -> Result<(), Error> {
         self.range(at, values.len())?;
         let offset = (at * size_of::<T>()) as u64;
-        Ok(self.device.memory().write(self.address + offset, bytemuck::cast_slice(values))?)
+        Ok(self.device().memory().write(self.address() + offset, bytemuck::cast_slice(values))?)
     }
 
     /// Copies elements out, from `at` on.
     pub fn read(&self, at: usize, values: &mut [T]) -> Result<(), Error> {
         self.range(at, values.len())?;
         let offset = (at * size_of::<T>()) as u64;
-        Ok(self.device.memory().read(self.address + offset, bytemuck::cast_slice_mut(values))?)
+        Ok(self.device().memory().read(self.address() + offset, bytemuck::cast_slice_mut(values))?)
     }
 
     /// All elements.
@@ -81,7 +96,16 @@ impl<T: Pod> Buffer<T> {
         Ok(out)
     }
 
-    fn range(&self, at: usize, count: usize) -> Result<(), Error> {
+    /// The same memory once more, for what runs beside the host.
+    pub(crate) fn share(&self) -> Buffer<T> {
+        Buffer { memory: self.memory.clone(), len: self.len, marker: PhantomData }
+    }
+
+    pub(crate) fn memory(&self) -> &Arc<Owned> {
+        &self.memory
+    }
+
+    pub(crate) fn range(&self, at: usize, count: usize) -> Result<(), Error> {
         match at.checked_add(count) {
             Some(end) if end <= self.len => Ok(()),
             _ => Err(Error::launch(format!(
@@ -89,12 +113,5 @@ impl<T: Pod> Buffer<T> {
                 self.len
             ))),
         }
-    }
-}
-
-impl<T: Pod> Drop for Buffer<T> {
-    fn drop(&mut self) {
-        // The address is ours and alive: nothing to report.
-        let _ = self.device.memory().free(self.address);
     }
 }

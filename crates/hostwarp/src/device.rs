@@ -1,5 +1,6 @@
 //! A device: memory, and the engines that work on it.
 
+use crate::executor::Executor;
 use crate::jit::llvm::Llvm;
 use crate::jit::target::{Target, X86Level};
 use crate::threads::Threads;
@@ -26,6 +27,13 @@ struct Inner {
     stretch: Option<usize>,
     effort: Option<Effort>,
     launches: AtomicU64,
+    executor: Arc<Executor>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.executor.close();
+    }
 }
 
 impl std::fmt::Debug for Device {
@@ -38,6 +46,7 @@ impl std::fmt::Debug for Device {
 #[derive(Clone, Debug, Default)]
 pub struct DeviceBuilder {
     memory: Option<u64>,
+    at_host_addresses: bool,
     threads: Option<usize>,
     llvm: Option<PathBuf>,
     cache: Option<Cache>,
@@ -50,6 +59,13 @@ impl DeviceBuilder {
     /// Bytes of device memory. They are reserved, not used, until a kernel or a copy touches them.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
+        self
+    }
+
+    /// Lets the host use device addresses, as programs do with managed memory: an allocation lies at the same address on both sides. Kernels reach no
+    /// more than otherwise. There can be one such device in a process, on Linux only.
+    pub fn at_host_addresses(mut self) -> Self {
+        self.at_host_addresses = true;
         self
     }
 
@@ -96,6 +112,7 @@ impl DeviceBuilder {
     /// The device.
     pub fn build(self) -> Result<Device, Error> {
         let memory = match self.memory {
+            capacity if self.at_host_addresses => DeviceMemory::at_host_addresses(capacity)?,
             Some(bytes) => DeviceMemory::with_capacity(bytes)?,
             None => DeviceMemory::new()?,
         };
@@ -112,6 +129,7 @@ impl DeviceBuilder {
                 stretch: self.stretch,
                 effort: self.effort,
                 launches: AtomicU64::new(0),
+                executor: Arc::default(),
             }),
         })
     }
@@ -172,6 +190,10 @@ impl Device {
 
     pub(crate) fn kept_threads(&self) -> &Threads {
         &self.inner.threads
+    }
+
+    pub(crate) fn executor(&self) -> &Arc<Executor> {
+        &self.inner.executor
     }
 
     /// The libLLVM of the fast engine, or why there is none.

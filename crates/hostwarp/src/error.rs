@@ -21,7 +21,7 @@ pub enum ErrorKind {
 }
 
 /// An error.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Error {
     /// The PTX is wrong: everything found, errors and warnings.
     Input(Box<InputError>),

@@ -1,12 +1,13 @@
 //! Launches.
 
+use crate::buffer::Owned;
 use crate::code::{Codes, Compiled, NotMade};
 use crate::jit::llvm::wait_at_end;
 use crate::jit::{KernelText, Paths};
 use crate::schedule::{Interp, Jit, Progress, RunCtas, run_grid};
 use crate::tiers::{InTurns, Tiered, is_much};
 use crate::width::Choice;
-use crate::{Buffer, Device, Error, Kernel, Pod};
+use crate::{Buffer, Error, Kernel, Pod, Stream};
 use hostwarp_interp::{Launch, Limits, Program};
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_plan::Assume;
@@ -43,15 +44,15 @@ pub struct Arg {
     bytes: Vec<u8>,
     /// The type it was given as; none for raw bytes.
     ty: Option<Ty>,
-    /// Where the buffer is whose address it is.
-    device: Option<Device>,
+    /// The buffer whose address it is.
+    memory: Option<Arc<Owned>>,
 }
 
 macro_rules! scalar_args {
     ($($rust:ty => $ty:ident),*) => {
         $(impl From<$rust> for Arg {
             fn from(v: $rust) -> Arg {
-                Arg { bytes: v.to_le_bytes().to_vec(), ty: Some(Ty::$ty), device: None }
+                Arg { bytes: v.to_le_bytes().to_vec(), ty: Some(Ty::$ty), memory: None }
             }
         })*
     };
@@ -62,14 +63,14 @@ scalar_args!(u8 => U8, i8 => S8, u16 => U16, i16 => S16, u32 => U32, i32 => S32,
 impl<T: Pod> From<&Buffer<T>> for Arg {
     fn from(b: &Buffer<T>) -> Arg {
         let bytes = b.address().to_le_bytes().to_vec();
-        Arg { bytes, ty: Some(Ty::U64), device: Some(b.device().clone()) }
+        Arg { bytes, ty: Some(Ty::U64), memory: Some(b.memory().clone()) }
     }
 }
 
 impl Arg {
     /// Raw bytes: for structures, or where the caller knows better.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Arg {
-        Arg { bytes: bytes.into(), ty: None, device: None }
+        Arg { bytes: bytes.into(), ty: None, memory: None }
     }
 }
 
@@ -137,6 +138,7 @@ pub struct LaunchBuilder<'a> {
     block: Option<[u32; 3]>,
     shared: u32,
     args: Vec<(Option<String>, Arg)>,
+    packed: Option<Vec<u8>>,
     engine: Engine,
     width: Option<u32>,
     paths: Option<Paths>,
@@ -162,6 +164,7 @@ impl<'a> LaunchBuilder<'a> {
             block: None,
             shared: 0,
             args: vec![],
+            packed: None,
             engine: Engine::Auto,
             width: None,
             paths: None,
@@ -202,6 +205,12 @@ impl<'a> LaunchBuilder<'a> {
     /// An argument by parameter name.
     pub fn arg_named(mut self, name: &str, arg: impl Into<Arg>) -> Self {
         self.args.push((Some(name.to_string()), arg.into()));
+        self
+    }
+
+    /// All parameters as they lie in memory, instead of [arguments](LaunchBuilder::arg).
+    pub fn packed(mut self, block: impl Into<Vec<u8>>) -> Self {
+        self.packed = Some(block.into());
         self
     }
 
@@ -274,13 +283,59 @@ impl<'a> LaunchBuilder<'a> {
     pub fn run(self) -> Result<Report, Error> {
         let block = self.check()?;
         let params = self.params()?;
+        self.run_checked(block, &params)
+    }
+
+    /// What [`LaunchBuilder::run`] would refuse before it begins.
+    pub fn verify(&self) -> Result<(), Error> {
+        self.check()?;
+        self.params().map(drop)
+    }
+
+    /// Queues the launch on a stream and returns. What is wrong with the launch itself is said here, what the kernel does wrong by the stream.
+    pub fn run_on(self, stream: &Stream) -> Result<(), Error> {
+        let block = self.check()?;
+        let params = self.params()?;
+        if self.progress.is_some() {
+            return Err(Error::launch("a launch on a stream cannot report its progress"));
+        }
+        let kernel = self.kernel.clone();
+        let held: Vec<Arc<Owned>> = self.args.iter().filter_map(|(_, arg)| arg.memory.clone()).collect();
+        let LaunchBuilder {
+            grid, shared, engine, width, paths, effort, turn, threads, fuel, timeout, ..
+        } = self;
+        let cancel = self.cancel;
+        stream.enqueue(move || {
+            let again = LaunchBuilder {
+                grid,
+                block: Some(block),
+                shared,
+                engine,
+                width,
+                paths,
+                effort,
+                turn,
+                threads,
+                fuel,
+                timeout,
+                cancel,
+                ..LaunchBuilder::new(&kernel)
+            };
+            let ran = again.run_checked(block, &params);
+            drop(held);
+            ran.map(drop)
+        });
+        Ok(())
+    }
+
+    fn run_checked(self, block: [u32; 3], params: &[u8]) -> Result<Report, Error> {
         let began = Instant::now();
         let ready = self.prepare(block)?;
         let prepare = began.elapsed();
         let module = self.kernel.module();
         let device = module.device();
         let mut launch = Launch::new(&ready.program, device.memory(), self.grid, block);
-        launch.set_params(&params);
+        launch.set_params(params);
         launch.constant = module.constants();
         launch.dynamic_shared = self.shared;
         launch.globals_base = module.globals_base();
@@ -417,6 +472,17 @@ impl<'a> LaunchBuilder<'a> {
     /// The parameter block.
     fn params(&self) -> Result<Vec<u8>, Error> {
         let params = self.kernel.params();
+        if let Some(packed) = &self.packed {
+            let wanted = self.kernel.compiled().info.param_bytes as usize;
+            if !self.args.is_empty() || packed.len() < wanted {
+                return Err(Error::launch(format!(
+                    "{} bytes of parameters are given, the kernel takes {wanted}\n  the kernel is {}",
+                    packed.len(),
+                    self.kernel.signature()
+                )));
+            }
+            return Ok(packed[..wanted].to_vec());
+        }
         let mut block = vec![0; self.kernel.compiled().info.param_bytes as usize];
         let mut given = vec![false; params.len()];
         let mut next = 0;
@@ -445,7 +511,7 @@ impl<'a> LaunchBuilder<'a> {
             if std::mem::replace(&mut given[index], true) {
                 return Err(wrong(format!("parameter `{}` is given twice", p.name)));
             }
-            if arg.device.as_ref().is_some_and(|device| !device.is(self.kernel.module().device())) {
+            if arg.memory.as_ref().is_some_and(|m| !m.device.is(self.kernel.module().device())) {
                 // Its address may be that of something else here.
                 return Err(wrong(format!("the buffer for parameter `{}` is on another device", p.name)));
             }

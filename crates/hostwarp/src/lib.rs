@@ -1,7 +1,7 @@
 //! Run NVIDIA PTX on any CPU with the bits a GPU would give.
 //!
 //! A [`Device`] is a virtual GPU with its own memory. It loads PTX into a [`Module`], whose [`Kernel`]s are launched on
-//! [`Buffer`]s. See [`LaunchBuilder`] for a whole example.
+//! [`Buffer`]s, and waited for or queued on a [`Stream`]. See [`LaunchBuilder`] for a whole example.
 //!
 //! Two engines give the same bits: the interpreter, always there, and the jit (the feature `jit`, on x86-64 and aarch64), which needs a
 //! libLLVM at run time. What goes wrong
@@ -16,9 +16,11 @@ mod code;
 mod device;
 mod error;
 mod eval;
+mod executor;
 mod launch;
 mod module;
 mod schedule;
+mod stream;
 mod threads;
 mod tiers;
 mod width;
@@ -41,6 +43,7 @@ pub use hostwarp_memory::MemoryError;
 pub use launch::{Arg, Effort, Emit, Engine, LaunchBuilder, MAX_CTA_THREADS, MAX_SHARED, Report};
 pub use module::{Kernel, Module, Options, Symbol};
 pub use schedule::{Progress, RESIDENT};
+pub use stream::{Download, Event, Stream};
 
 pub use hostwarp_compile as compile;
 pub use hostwarp_ir as ir;

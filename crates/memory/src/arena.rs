@@ -14,18 +14,104 @@ pub(crate) struct Arena {
 const DISCARD_FROM: usize = 8 << 20;
 
 #[cfg(any(unix, windows))]
-type Region = memmap2::MmapRaw;
+enum Region {
+    Anywhere(memmap2::MmapRaw),
+    /// Where it was asked for.
+    #[cfg(target_os = "linux")]
+    Fixed(fixed::Mapping),
+}
+
+#[cfg(any(unix, windows))]
+impl Region {
+    fn as_mut_ptr(&self) -> *mut u8 {
+        match self {
+            Region::Anywhere(map) => map.as_mut_ptr(),
+            #[cfg(target_os = "linux")]
+            Region::Fixed(map) => map.base(),
+        }
+    }
+}
+
+/// Mappings at addresses of our choice, which `memmap2` does not have.
+#[cfg(target_os = "linux")]
+mod fixed {
+    use std::io;
+
+    pub(super) struct Mapping {
+        address: usize,
+        len: usize,
+    }
+
+    impl Mapping {
+        /// Maps zeros at `address`, a multiple of the page size, where nothing may be yet.
+        pub(super) fn new(address: usize, len: usize) -> io::Result<Mapping> {
+            let flags =
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let wanted = std::ptr::without_provenance_mut(address);
+            // SAFETY: an anonymous mapping that replaces nothing: `MAP_FIXED_NOREPLACE` fails where something is.
+            let got = unsafe { libc::mmap(wanted, len, access, flags, -1, 0) };
+            if got == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            let mapping = Mapping { address: got.expose_provenance(), len };
+            // Kernels of before 4.17 take the address as a wish.
+            if mapping.address == address { Ok(mapping) } else { Err(io::ErrorKind::AddrInUse.into()) }
+        }
+
+        pub(super) fn base(&self) -> *mut u8 {
+            std::ptr::with_exposed_provenance_mut(self.address)
+        }
+
+        /// Asks for something about a range inside, in whole pages.
+        ///
+        /// # Safety
+        /// As the advice demands.
+        pub(super) unsafe fn advise(&self, advice: i32, offset: usize, len: usize) -> io::Result<()> {
+            assert!(offset <= self.len && len <= self.len - offset);
+            // SAFETY: inside the mapping; the rest is the caller's promise.
+            match unsafe { libc::madvise(self.base().add(offset).cast(), len, advice) } {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        }
+    }
+
+    impl Drop for Mapping {
+        fn drop(&mut self) {
+            // SAFETY: the mapping is ours, and nothing of it is used any more.
+            unsafe { libc::munmap(self.base().cast(), self.len) };
+        }
+    }
+}
 
 impl Arena {
     /// Reserves `len` bytes.
     #[cfg(any(unix, windows))]
     pub(crate) fn reserve(len: usize) -> io::Result<Arena> {
         seam::ask(Kind::Map)?;
-        let region: Region = memmap2::MmapOptions::new().len(len).no_reserve_swap().map_anon()?.into();
+        let region: memmap2::MmapRaw =
+            memmap2::MmapOptions::new().len(len).no_reserve_swap().map_anon()?.into();
         // Fewer page faults and TLB misses when a kernel sweeps large buffers; without it everything still works.
         #[cfg(target_os = "linux")]
         let _ = region.advise(memmap2::Advice::HugePage);
-        Ok(Arena { region, len })
+        Ok(Arena { region: Region::Anywhere(region), len })
+    }
+
+    /// Reserves `len` bytes at a host address, or says why that cannot be.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn reserve_at(address: usize, len: usize) -> io::Result<Arena> {
+        seam::ask(Kind::Map)?;
+        let region = fixed::Mapping::new(address, len)?;
+        // SAFETY: changes no contents.
+        let _ = unsafe { region.advise(libc::MADV_HUGEPAGE, 0, len) };
+        Ok(Arena { region: Region::Fixed(region), len })
+    }
+
+    /// Only Linux promises not to replace what is there.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn reserve_at(_address: usize, _len: usize) -> io::Result<Arena> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Reserves `len` bytes. Without virtual memory this commits all of them.
@@ -73,7 +159,12 @@ impl Arena {
         // SAFETY: the pages are inside the mapping, and this type's users touch it through raw pointers only, so no
         // reference sees the bytes change.
         let done = unsafe {
-            self.region.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, to - from)
+            match &self.region {
+                Region::Anywhere(map) => {
+                    map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, to - from)
+                }
+                Region::Fixed(map) => map.advise(libc::MADV_DONTNEED, from, to - from),
+            }
         };
         if done.is_ok() { (from, to) } else { (offset, offset) }
     }
@@ -151,6 +242,20 @@ mod tests {
                 got.iter().enumerate().find(|&(i, &b)| (b == 0) != (offset..offset + len).contains(&i));
             assert_eq!(wrong, None, "zero({offset}, {len})");
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_fixed_arena_lies_where_it_was_asked_for_and_replaces_nothing() {
+        const AT: usize = 0x0180_0000_0000;
+        let arena = Arena::reserve_at(AT, SIZE).unwrap();
+        assert_eq!(arena.base() as usize, AT);
+        fill(&arena, 1);
+        assert!(Arena::reserve_at(AT + SIZE / 2, SIZE).is_err());
+        arena.zero(0, SIZE);
+        assert!(bytes(&arena).iter().all(|&b| b == 0));
+        drop(arena);
+        drop(Arena::reserve_at(AT, SIZE).unwrap());
     }
 
     #[test]

@@ -87,6 +87,11 @@ impl fmt::Debug for DeviceMemory {
     }
 }
 
+/// Bytes of the table for so many bytes of memory.
+fn bytes_of_granules(size: u64) -> usize {
+    (size / GRANULE * 4) as usize
+}
+
 impl DeviceMemory {
     /// A device of [`DEFAULT_CAPACITY`], or less where the host does not grant as much.
     pub fn new() -> Result<DeviceMemory, MemoryError> {
@@ -112,15 +117,41 @@ impl DeviceMemory {
             Arena::reserve(bytes).map_err(|error| refused(error.to_string()))
         };
         let memory = reserve(size)?;
-        let granules = reserve(size / GRANULE * 4)?;
-        Ok(DeviceMemory {
+        let granules = reserve(bytes_of_granules(size) as u64)?;
+        Ok(DeviceMemory::over(memory, granules, size))
+    }
+
+    /// As [`DeviceMemory::new`], but device addresses are host addresses too: the host may use an allocation by its address, as managed and
+    /// page-locked memory is used. Kernels reach no more than otherwise. There can be one such device in a process.
+    pub fn at_host_addresses(capacity: Option<u64>) -> Result<DeviceMemory, MemoryError> {
+        let mut size = capacity.unwrap_or(DEFAULT_CAPACITY).max(1).next_multiple_of(GRANULE);
+        loop {
+            let refused = |reason: String| MemoryError::Reserve { asked: size, reason };
+            let bytes = |n: u64| usize::try_from(n).map_err(|e| refused(e.to_string()));
+            let memory = Arena::reserve_at(bytes(GLOBAL_BASE)?, bytes(size)?);
+            let both = memory.and_then(|memory| Ok((memory, Arena::reserve(bytes_of_granules(size))?)));
+            match both {
+                Ok((memory, granules)) => return Ok(DeviceMemory::over(memory, granules, size)),
+                Err(_) if capacity.is_none() && size > LEAST_CAPACITY => size /= 2,
+                Err(error) => return Err(refused(error.to_string())),
+            }
+        }
+    }
+
+    /// Whether the host may use device addresses.
+    pub fn is_at_host_addresses(&self) -> bool {
+        self.host.addr() as u64 == GLOBAL_BASE
+    }
+
+    fn over(memory: Arena, granules: Arena, size: u64) -> DeviceMemory {
+        DeviceMemory {
             host: memory.base(),
             granules: granules.base().cast::<AtomicU32>().cast_const(),
             size,
             table: Mutex::new(Table::new(GLOBAL_BASE, size)),
             memory,
             _granules: granules,
-        })
+        }
     }
 
     /// What compiled kernels need. The pointers must not be used after the device is dropped.
