@@ -6,6 +6,8 @@ mod agreement;
 mod bench;
 mod ci;
 mod licences;
+mod new_instruction;
+mod platforms;
 mod setup;
 
 use std::process::{Command, ExitCode};
@@ -33,6 +35,16 @@ const COMMANDS: &[Entry] = &[
     ("torture", "run random kernels on both engines and compare; `--help` says more", ci::torture),
     ("inject", "every request to the operating system fails once in every command", ci::inject),
     ("soak", "a million launches from eight threads; prints the table of docs/soak.md", ci::soak),
+    (
+        "platforms",
+        "build for aarch64, WebAssembly and without the jit, and run the kernel tests there",
+        platforms::run,
+    ),
+    (
+        "new-instruction",
+        "NAME FAMILY: the room, its registration, stubs for oracle and test",
+        new_instruction::run,
+    ),
     ("licences", "licences of dependencies", licences::check),
 ];
 

@@ -330,6 +330,30 @@ fn the_readme_of_the_examples_is_true() {
     }
 }
 
+#[test]
+fn mistakes_get_suggestions() {
+    let k = kernel("suggest.ptx", ".reg .b32 %r<4>;");
+    interp(&[k.text(), "ou=f32[1]"]).exits(3).complains("no parameter `ou`; did you mean `out`?");
+    let f = Scratch::new(
+        "func.ptx",
+        format!("{HEAD}.func helper() {{\nret;\n}}\n.visible .entry kernel() {{\nret;\n}}\n"),
+    );
+    interp(&[f.text(), "--entry", "helper"]).exits(3).complains("`helper` is a function (.func)");
+    interp(&[f.text(), "--entry", "kernle"]).exits(3).complains("did you mean `kernel`?");
+    let t = kernel("hides.ptx", ".reg .u32 %tid;\n.reg .b64 %clock<65>;");
+    hostwarp(&["check", t.text()]).exits(0).complains("W0004").complains("`%tid`").complains("`%clock64`");
+}
+
+/// With LLVM or without: what the jit cannot do is not the launch's fault.
+#[test]
+fn a_jit_that_cannot_exits_5() {
+    let sum = example("warpsum.ptx");
+    let mut arguments = header_arguments(Path::new(&sum));
+    arguments.extend(["--engine", "jit", "--width", "8"].map(String::from));
+    let arguments: Vec<_> = std::iter::once("run").chain(arguments.iter().map(String::as_str)).collect();
+    hostwarp(&arguments).exits(5).complains("the jit cannot run this kernel");
+}
+
 // eval
 
 #[test]
@@ -438,8 +462,24 @@ fn explain_knows_opcodes_and_codes() {
 }
 
 #[test]
+fn explain_knows_what_has_no_room_and_where_things_are() {
+    hostwarp(&["explain", "vmad"]).exits(0).says("9.7.19.1").says("Source crates/isa/src/video/vmad.rs");
+    hostwarp(&["explain", "add"]).exits(0).says("arith/add.rs").says("float/arith.rs");
+    hostwarp(&["explain", "call"]).exits(0).says("9.7.13.5").says("crates/compile/src/call.rs");
+    hostwarp(&["explain", ".reqntid"]).exits(0).says("11.4.3").says("crates/compile/src/check.rs");
+    hostwarp(&["explain", "%tid.x"]).exits(0).says(".u32").says("10.1");
+    hostwarp(&["explain", "%laneid"]).exits(0).says("crates/isa/src/special.rs");
+    hostwarp(&["explain", "tcgen05.mma"]).exits(0).says("not supported yet").says("9.7.17");
+    hostwarp(&["explain", "vmadd"]).exits(1).complains("PTX has no instruction `vmadd`");
+    hostwarp(&["explain", ".reqntids"]).exits(1).complains("no directive").complains("`.reqntid`");
+    hostwarp(&["explain", "%lanid"]).exits(1).complains("no special register").complains("`%laneid`");
+    assert_eq!(hostwarp(&["explain", "--json", "tcgen05"]).exits(0).json()["supported"], false);
+    assert_eq!(hostwarp(&["explain", "--json", "%tid"]).exits(0).json()["type"], ".u32");
+}
+
+#[test]
 fn isa_lists_what_there_is() {
-    hostwarp(&["isa"]).exits(0).says("Video").says("vabsdiff4").says("opcodes");
+    hostwarp(&["isa"]).exits(0).says("9.7.19 Video").says("vabsdiff4").says("opcodes").says("tcgen05");
     let json = hostwarp(&["isa", "--json"]).exits(0).json();
     let names: Vec<_> =
         json["opcodes"].as_array().expect("a list").iter().map(|o| o["name"].clone()).collect();

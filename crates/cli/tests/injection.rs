@@ -185,7 +185,7 @@ impl Trial {
     /// What is wrong with a trial in which something failed.
     fn judge(&self, scene: &Scene, well: &Trial) -> Result<(), String> {
         let Some(code) = self.code else { return Err("the process was killed".into()) };
-        let known = [0, 1, 3].contains(&code);
+        let known = [0, 1, 3, 5].contains(&code);
         if !known || self.err.contains("bug in Hostwarp") || self.err.contains("panicked") {
             return Err(format!("exit code {code}"));
         }

@@ -381,6 +381,7 @@ impl<'m> Checker<'m> {
         let reg = Reg { declaration: self.next_declaration, index: 0, element: 0, ty: spec.ty };
         self.next_declaration += 1;
         let Some(count) = count else {
+            self.hides_special(name, None);
             return self.define(name, Entity::Reg(reg, spec.vector));
         };
         let Some(n) = count.int().and_then(|n| u32::try_from(n).ok()) else {
@@ -390,11 +391,22 @@ impl<'m> Checker<'m> {
             self.report(d);
             return;
         };
+        self.hides_special(name, Some(n));
         if let Err(old) = self.scopes.define_range(name.text, reg, spec.vector, n, name.span) {
             let text = format!("the registers `{}<…>` are declared twice", name.text);
             let d = Diagnostic::new(Code::Duplicate, text, name.span)
                 .label("declared again here")
                 .also(old, "first declared here");
+            self.report(d);
+        }
+    }
+
+    fn hides_special(&mut self, name: Name<'m>, count: Option<u32>) {
+        if let Some(special) = crate::special::hidden_by(name.text, count) {
+            let text = format!("this register hides the special register `{special}`");
+            let d = Diagnostic::new(Code::HidesSpecial, text, name.span)
+                .note(format!("`{special}` is the register from here on"))
+                .help("give it another name");
             self.report(d);
         }
     }
@@ -488,6 +500,8 @@ impl<'m> Checker<'m> {
                 self.sink.push(d);
             }
         }
+        let defined = self.callables.iter().filter(|callable| callable.defined);
+        self.out.functions = defined.map(|callable| callable.name.to_string()).collect();
         for n in 0..self.out.kernels.len() {
             let (uses, head) = self.kernel_uses[n].clone();
             let (reached, shared) = self.reached(uses);

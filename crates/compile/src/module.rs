@@ -14,6 +14,8 @@ pub struct Module {
     pub address_size: u32,
     /// The kernels, in text order.
     pub kernels: Vec<Kernel>,
+    /// The names of the functions (`.func`) it defines.
+    pub functions: Vec<String>,
     /// The variables in `.global`. In IR their address is `Special::GlobalsBase` plus the symbol's offset.
     pub globals: Image,
     /// The variables in `.const`. In IR their address is the symbol's offset in `Space::Const`.

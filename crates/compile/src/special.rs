@@ -36,6 +36,20 @@ pub(crate) fn has_components(name: &str) -> bool {
     specials().iter().any(|s| stem(s.name) == Some(name))
 }
 
+/// The special register that a register of this name hides, or one of the range `name0` … `name<count - 1>`.
+pub(crate) fn hidden_by(name: &str, count: Option<u32>) -> Option<&'static str> {
+    if !name.starts_with('%') {
+        return None;
+    }
+    names().find(|special| match count {
+        None => *special == name,
+        Some(count) => {
+            let number = special.strip_prefix(name).filter(|n| *n == "0" || !n.starts_with('0'));
+            number.and_then(|n| n.parse::<u32>().ok()).is_some_and(|n| n < count)
+        }
+    })
+}
+
 /// Names without components, for suggestions.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     specials().iter().map(|s| stem(s.name).unwrap_or(s.name))

@@ -6,10 +6,11 @@ use crate::jit::target::Target;
 use crate::jit::{JitError, JitKernel, KernelText, Paths};
 use crate::{Device, Effort};
 use hostwarp_interp::Program;
+use hostwarp_system::time::Instant;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A kernel of the jit.
 #[derive(Clone, Debug)]
@@ -281,7 +282,7 @@ impl Soon {
 
     /// What there is, or else what is made now. A failure that may pass is not kept: who asks again tries again.
     pub(crate) fn get(&self) -> MadeCode {
-        let process = std::process::id();
+        let process = hostwarp_system::thread::process();
         let others = ![0, process].contains(&self.maker.load(Ordering::Relaxed));
         let _one_at_a_time = (!others).then(|| self.making.lock().unwrap_or_else(|e| e.into_inner()));
         if let Some(made) = self.made.get() {
@@ -307,7 +308,7 @@ impl Soon {
 
     /// Has it made on a thread of its own, unless that has been done.
     pub(crate) fn begin(self: &Arc<Soon>) {
-        let process = std::process::id();
+        let process = hostwarp_system::thread::process();
         if self.begun.swap(process, Ordering::Relaxed) == process {
             return;
         }

@@ -96,6 +96,9 @@ impl fmt::Display for Error {
             Error::Launch(text) => f.write_str(text),
             Error::Memory(e) => e.fmt(f),
             Error::Fault(e) => e.fmt(f),
+            Error::Unsupported { kernel, line: 0, what } => {
+                write!(f, "kernel `{kernel}`: not supported: {what}")
+            }
             Error::Unsupported { kernel, line, what } => {
                 write!(f, "kernel `{kernel}`, line {line}: not supported yet: {what}")
             }

@@ -8,7 +8,8 @@ use hostwarp_interp::{Launch, Program};
 use hostwarp_ir::{self as ir, Elem, Inst, IntBin, Mem, Op, Space, Type, Value};
 use hostwarp_isa::{Profile, Ty};
 use hostwarp_plan::Assume;
-use std::time::{Duration, Instant};
+use hostwarp_system::time::Instant;
+use std::time::Duration;
 
 /// A register after [`eval`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -34,7 +34,7 @@ impl Executor {
     /// Puts a stream in line.
     pub(crate) fn submit(self: &Arc<Executor>, queue: Arc<Queue>) {
         let mut state = self.lock();
-        let process = std::process::id();
+        let process = hostwarp_system::thread::process();
         if state.process != process {
             (state.process, state.threads, state.idle) = (process, 0, 0);
         }

@@ -11,9 +11,10 @@ use crate::{Buffer, Error, Kernel, Pod, Stream};
 use hostwarp_interp::{Launch, Limits, Program};
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_plan::Assume;
+use hostwarp_system::time::Instant;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Which engine runs a kernel. All give the same bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
@@ -412,10 +413,10 @@ impl<'a> LaunchBuilder<'a> {
             Emit::Ir => Ok(program.func().to_string()),
             Emit::Plan => Ok(program.plan().to_string()),
             Emit::Llvm => {
-                let target = self.kernel.module().device().target().map_err(Error::launch)?;
+                let target = self.kernel.module().device().target().map_err(|why| self.no_jit(why))?;
                 let paths = self.choose_paths(&program, block);
-                let text =
-                    KernelText::new(&program, &target, paths).map_err(|e| Error::launch(e.to_string()))?;
+                let text = KernelText::new(&program, &target, paths);
+                let text = text.map_err(|e| self.no_jit(e.to_string()))?;
                 Ok(text.text().to_string())
             }
         }
@@ -490,10 +491,11 @@ impl<'a> LaunchBuilder<'a> {
             |text: String| Error::launch(format!("{text}\n  the kernel is {}", self.kernel.signature()));
         for (name, arg) in &self.args {
             let index = match name {
-                Some(name) => params
-                    .iter()
-                    .position(|p| p.name == *name)
-                    .ok_or_else(|| wrong(format!("there is no parameter `{name}`")))?,
+                Some(name) => params.iter().position(|p| p.name == *name).ok_or_else(|| {
+                    let near = hostwarp_isa::near(name, params.iter().map(|p| p.name.as_str()));
+                    let hint = near.first().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+                    wrong(format!("there is no parameter `{name}`{hint}"))
+                })?,
                 None => {
                     while given.get(next) == Some(&true) {
                         next += 1;
@@ -604,11 +606,17 @@ impl<'a> LaunchBuilder<'a> {
                 // A kernel whose lanes talk to each other needs exactly the warp in one vector.
                 Some(Err(why)) if !why.passing && width != 32 && self.width.is_none() => width = 32,
                 Some(Err(why)) if self.engine == Engine::Jit => {
-                    return Err(Error::launch(format!("the jit cannot run this kernel: {}", why.why)));
+                    return Err(self.no_jit(why.why));
                 }
                 Some(Err(why)) => return interp(Some(why)),
             }
         }
+    }
+
+    /// The jit was asked for and cannot.
+    fn no_jit(&self, why: String) -> Error {
+        let (kernel, what) = (self.kernel.name().into(), format!("the jit cannot run this kernel: {why}"));
+        Error::Unsupported { kernel, line: 0, what }
     }
 
     /// How much the compiler is to do, if that is said.

@@ -183,6 +183,18 @@ impl Module {
             Some(index) => Ok(Kernel { module: self.clone(), index }),
             None => {
                 let names: Vec<&str> = all.iter().map(|k| k.name.as_str()).collect();
+                if self.inner.compiled.functions.iter().any(|f| f == name) {
+                    let kernels = if names.is_empty() { "none".into() } else { names.join(", ") };
+                    return Err(Error::launch(format!(
+                        "`{name}` is a function (.func), which only kernels can call; kernels (.entry): {kernels}"
+                    )));
+                }
+                if let Some(near) = hostwarp_isa::near(name, names.iter().copied()).first() {
+                    return Err(Error::launch(format!(
+                        "there is no kernel `{name}`; did you mean `{near}`? The module has {}",
+                        names.join(", ")
+                    )));
+                }
                 Err(Error::launch(match names.as_slice() {
                     [] => format!("there is no kernel `{name}`: the module has none"),
                     _ => format!("there is no kernel `{name}`; the module has {}", names.join(", ")),

@@ -2,10 +2,11 @@
 
 use crate::executor::Executor;
 use crate::{Buffer, Device, Error, Pod};
+use hostwarp_system::time::Instant;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Work for a device that runs beside the host: launches, copies, anything else, in the order given. Different streams run at the same time
 /// unless [`Stream::wait`] says otherwise, all on one set of threads. Cheap to clone: clones are the same stream.

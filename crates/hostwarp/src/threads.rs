@@ -30,7 +30,8 @@ impl Threads {
     /// they are fewer. A panic of one becomes the caller's when the others are done.
     pub(crate) fn run(&self, threads: usize, work: &(dyn Fn() + Sync)) {
         let others = threads.saturating_sub(1);
-        if others == 0 {
+        // WebAssembly has one thread, and no processes that could be told apart.
+        if others == 0 || cfg!(target_family = "wasm") {
             return work();
         }
         let together = |pool: Option<&ThreadPool>| match pool {
@@ -55,7 +56,7 @@ impl Threads {
     }
 
     fn pool<'a>(&self, kept: &'a mut Option<Kept>) -> Option<&'a ThreadPool> {
-        let process = std::process::id();
+        let process = hostwarp_system::thread::process();
         if kept.as_ref().is_none_or(|kept| kept.process != process) {
             // Nobody is left to be told that the old one is gone.
             std::mem::forget(kept.take());

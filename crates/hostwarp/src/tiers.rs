@@ -12,9 +12,10 @@ use crate::code::{Codes, Compiled, MadeCode, Soon};
 use crate::jit::JitKernel;
 use crate::schedule::{Interp, Jit, RunCtas};
 use hostwarp_interp::{Cta, Launch, Outcome, Program, Runner};
+use hostwarp_system::time::Instant;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the interpreter may be at a kernel before it is compiled: about an eighth of the time it takes to load LLVM and to compile.
 fn patience(launch: &Launch<'_>) -> Duration {
@@ -43,8 +44,10 @@ pub(crate) struct Climb<'a> {
     patience: Duration,
     /// How much there must be left to do for somebody to wait for it.
     worth: Duration,
-    /// There is.
+    /// There is, by what was seen last.
     much_left: AtomicBool,
+    /// Somebody has waited for as long as the slower way would have taken.
+    waited_enough: AtomicBool,
 }
 
 impl<'a> Climb<'a> {
@@ -61,7 +64,7 @@ impl<'a> Climb<'a> {
     }
 
     fn new(codes: &'a Codes, on_quick: bool, from: u64, patience: Duration, worth: Duration) -> Climb<'a> {
-        let much_left = AtomicBool::new(false);
+        let (much_left, waited_enough) = (AtomicBool::new(false), AtomicBool::new(false));
         let mut climb = Climb {
             codes,
             on_quick,
@@ -71,6 +74,7 @@ impl<'a> Climb<'a> {
             patience,
             worth,
             much_left,
+            waited_enough,
         };
         climb.before = climb.target().waited();
         climb
@@ -87,18 +91,21 @@ impl<'a> Climb<'a> {
 
     /// The faster code, if there is any; if it is time that there were some, has it made. The next CTA is this one, of so many.
     pub(crate) fn look(&self, launch: &Launch<'_>, (next, all): (u64, u64)) -> Option<&'a Compiled> {
+        let (arrived, spent) = (Instant::now(), self.began.elapsed());
+        // Looked at again and again: the first CTAs may say little about the others, and are slow while nothing is in a cache.
+        let begun = next.saturating_sub(self.from).max(1);
+        let left = spent.as_secs_f64() / begun as f64 * (all - next) as f64;
+        if next < all {
+            let much = left > self.worth.as_secs_f64() && spent > self.patience / 16;
+            self.much_left.store(much, Ordering::Relaxed);
+        }
+        let much = self.much_left.load(Ordering::Relaxed);
+        // Who waits for longer than the slower way takes has lost; how long a compiler takes is a guess.
+        let at_most = (8 * self.worth).as_secs_f64().min(if next < all { left } else { f64::MAX });
         loop {
             if let Some(made) = self.now() {
                 return made.as_ref().ok();
             }
-            let spent = self.began.elapsed();
-            // Looked at again and again: the first CTAs may say little about the others.
-            let begun = next.saturating_sub(self.from).max(1);
-            let left = spent.as_secs_f64() / begun as f64 * (all - next) as f64;
-            if left > self.worth.as_secs_f64() && spent > self.patience / 16 {
-                self.much_left.store(true, Ordering::Relaxed);
-            }
-            let much = self.much_left.load(Ordering::Relaxed);
             if !(much && self.on_quick) && self.before + spent < self.patience {
                 return None;
             }
@@ -111,8 +118,12 @@ impl<'a> Climb<'a> {
             // code the way is long enough only for what is done over and over.
             // Not for ever: in a process that was forked while LLVM held a lock it never comes back.
             let far = !self.on_quick || !launch.program.plan().back_edges.is_empty();
-            let worth_waiting = much && far && spent < 8 * self.worth;
+            let worth_waiting = much && far && !self.waited_enough.load(Ordering::Relaxed);
             if !worth_waiting || launch.limits.spend(0).is_err() {
+                return None;
+            }
+            if arrived.elapsed().as_secs_f64() > at_most {
+                self.waited_enough.store(true, Ordering::Relaxed);
                 return None;
             }
             std::thread::sleep(Duration::from_micros(100));

@@ -19,7 +19,6 @@ use crate::segments::Segment;
 use crate::shape::{Affine, Column, Extents};
 use hostwarp_ir::{BarrierKind, Block, Special};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// Warps that run together at most: enough to make calls cheap, few enough for their registers to stay in the cache.
 pub(crate) const BATCH: usize = 128;
@@ -358,10 +357,7 @@ impl<'a, 'l> Machine<'a, 'l> {
             Special::GlobalsBase => self.launch.globals_base,
             Special::Clock => elapsed() & 0xffff_ffff,
             Special::Clock64 => elapsed(),
-            Special::GlobalTimer => {
-                let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-                now.unwrap_or(Duration::ZERO).as_nanos() as u64
-            }
+            Special::GlobalTimer => hostwarp_system::time::since_epoch().as_nanos() as u64,
             // These are columns.
             Special::Tid(_) | Special::Ctaid(_) | Special::LaneId | Special::WarpId => 0,
         }

@@ -6,9 +6,9 @@ use crate::lower::Code;
 use hostwarp_ir::Function;
 use hostwarp_memory::{Block, DeviceMemory, Space};
 use hostwarp_plan::{Assume, Plan};
+use hostwarp_system::time::Instant;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 /// A kernel ready to run: the primitive function, its plan, and what the interpreter makes of them when first asked.
 #[derive(Debug)]

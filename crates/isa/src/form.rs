@@ -12,6 +12,7 @@
 //! - `[a]`: an address. `d|p`: a pair; `d{|p}`: the second may be left out. `{, c}`: the operand may be left out.
 
 use crate::ty::Ty;
+use std::panic::Location;
 use std::sync::LazyLock;
 
 /// Since when something exists: PTX version × 10 + minor, and the lowest target.
@@ -47,16 +48,25 @@ pub struct Form {
     pub only: &'static str,
     /// Known and checked, but without a meaning yet: reported as not supported.
     pub later: bool,
+    /// Where it is written.
+    at: &'static Location<'static>,
 }
 
 impl Form {
     /// A form that the manual has.
+    #[track_caller]
     pub const fn new(
         syntax: &'static str,
         sets: &'static [(&'static str, &'static str)],
         since: Since,
     ) -> Form {
-        Form { syntax, sets, since, needs: &[], undocumented: false, until: None, only: "", later: false }
+        let at = Location::caller();
+        Form { syntax, sets, since, needs: &[], undocumented: false, until: None, only: "", later: false, at }
+    }
+
+    /// The source file it is written in, from the root of the repository.
+    pub fn file(&self) -> &'static str {
+        self.at.file()
     }
 
     /// With modifiers that came later.

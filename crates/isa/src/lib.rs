@@ -8,6 +8,7 @@
 mod errata;
 pub mod form;
 mod instances;
+pub mod manual;
 mod matching;
 mod meaning;
 mod ty;
@@ -137,13 +138,14 @@ pub fn near_opcodes(opcode: &str) -> Vec<&'static str> {
 }
 
 /// The names closest to `name`, best first, at most three.
-fn near(name: &str, all: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+pub fn near<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let limit = (name.len() / 3).max(1);
-    let mut found: Vec<(usize, &'static str)> =
+    let mut found: Vec<(usize, &'a str)> =
         // A difference in length is part of the distance.
         all.filter(|c| c.len().abs_diff(name.len()) <= limit)
             .map(|c| (distance(name, c), c))
-            .filter(|(d, _)| *d <= limit)
+            // What has no letter in common is not near, however short.
+            .filter(|(d, c)| *d <= limit && *d < name.len().max(c.len()))
             .collect();
     found.sort_unstable();
     found.dedup();

@@ -129,6 +129,10 @@ fn check(effort: Effort) {
     let mut unchecked = vec![];
     for opcode in opcodes() {
         let (entry, opcode) = find(opcode).expect("listed");
+        if entry.forms.iter().all(|p| p.form.later) {
+            // Not supported yet: there is nothing to check.
+            continue;
+        }
         let all: Vec<Instance> = (entry.forms.iter())
             .filter(|p| !p.form.undocumented && !p.form.later)
             .flat_map(|p| instances(opcode, p, effort.selectors))

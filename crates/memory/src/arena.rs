@@ -117,6 +117,7 @@ impl Arena {
     /// Reserves `len` bytes. Without virtual memory this commits all of them.
     #[cfg(not(any(unix, windows)))]
     pub(crate) fn reserve(len: usize) -> io::Result<Arena> {
+        seam::ask(Kind::Map)?;
         Ok(Arena { region: Region::new(len)?, len })
     }
 

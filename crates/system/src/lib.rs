@@ -1,7 +1,7 @@
 //! What Hostwarp asks of the operating system: mappings, device memory, threads, libraries, files.
 //!
 //! Every such request goes through a [`seam`], where a test can make it fail: once, or from some request on. In release builds a seam is nothing at all.
-//! Beside it there are the requests that several crates make in the same way: [`thread`] and, with the feature `files`, [`mod@file`] and [`mod@stdout`].
+//! Beside it there are the requests that several crates make in the same way: [`thread`], [`time`] and, with the feature `files`, [`mod@file`] and [`mod@stdout`].
 #![deny(unsafe_code)]
 
 #[cfg(feature = "files")]
@@ -10,3 +10,4 @@ pub mod seam;
 #[cfg(feature = "files")]
 pub mod stdout;
 pub mod thread;
+pub mod time;

@@ -4,6 +4,11 @@ use crate::seam::{self, Kind};
 use std::io;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
+/// The process this is: a child of a fork has what its parent had in memory, and none of its threads. WebAssembly has one process.
+pub fn process() -> u32 {
+    if cfg!(target_family = "wasm") { 0 } else { std::process::id() }
+}
+
 /// Starts a thread, or says why there can be no more.
 #[track_caller]
 pub fn spawn<T: Send + 'static>(

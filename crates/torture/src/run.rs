@@ -388,7 +388,9 @@ impl Bench {
             let (got, width) = match launch(variant) {
                 Ok(done) => done,
                 // What it says it does not do; anything else is a defect.
-                Err(Error::Launch(text)) if text.contains("cannot run this kernel: not compiled:") => {
+                Err(Error::Unsupported { what: text, .. })
+                    if text.contains("cannot run this kernel: not compiled:") =>
+                {
                     outcome.refused.push(text);
                     continue;
                 }

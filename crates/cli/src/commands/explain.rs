@@ -1,24 +1,24 @@
 //! `hostwarp explain`: an instruction or an error code in words.
 
-use super::isa::family;
+use super::isa::is_done;
 use crate::failure::Failure;
 use crate::output::{self, BOLD, CODE, DIM};
 use hostwarp::compile::{Code, Example};
+use hostwarp::isa::manual::{self, Page, Place};
 use hostwarp::isa::{self, Entry, Erratum, Parsed, Since};
-use hostwarp_conformance::audit::{Counterexample, counterexample};
-use hostwarp_conformance::cases::{Case, cases};
-use hostwarp_conformance::replay::eval_command;
 use serde_json::{Value as Json, json};
 
-/// Explain an instruction or an error code.
+/// Explain an instruction, a directive, a special register or an error code.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
   hostwarp explain vmad
+  hostwarp explain .reqntid
+  hostwarp explain %laneid
   hostwarp explain E0030")]
 pub struct Explain {
-    /// An opcode (modifiers are ignored) or the code of a diagnostic.
-    #[arg(value_name = "OPCODE|CODE")]
+    /// An opcode (modifiers are ignored), a directive, a special register or the code of a diagnostic.
+    #[arg(value_name = "OPCODE|.DIRECTIVE|%REGISTER|CODE")]
     what: String,
     /// For programs.
     #[arg(long)]
@@ -31,14 +31,69 @@ impl Explain {
         if let Some(code) = Code::from_text(what) {
             return self.code(code);
         }
+        if what.starts_with(['.', '%']) {
+            let name = what.to_ascii_lowercase();
+            let page = manual::page(&name).ok_or_else(|| no_page(what, &name))?;
+            return self.page(page, &name);
+        }
         let opcode = what.split('.').next().unwrap_or(what).to_ascii_lowercase();
         match isa::find(&opcode) {
             Some((entry, name)) if self.json => {
                 Ok(output::print(&format!("{:#}\n", opcode_json(entry, name)))?)
             }
             Some((entry, name)) => Ok(output::print(&opcode_text(entry, name))?),
-            None => Err(unknown(what, &opcode)),
+            None => match (manual::page(&opcode), manual::place(&opcode)) {
+                (Some(page), _) => self.page(page, page.name),
+                (None, Some(place)) => self.not_yet(&opcode, place),
+                (None, None) => Err(unknown(what, &opcode)),
+            },
         }
+    }
+
+    /// What has no room.
+    fn page(&self, page: &Page, name: &str) -> Result<(), Failure> {
+        let register = isa::special(name)
+            .or_else(|| isa::special::specials().iter().find(|s| s.name.split('.').next() == Some(name)));
+        let supported = !page.name.starts_with('%') || register.is_some();
+        if self.json {
+            let value = json!({
+                "name": name,
+                "section": page.section,
+                "syntax": page.syntax,
+                "type": register.map(|r| r.ty.to_string()),
+                "doc": page.doc,
+                "supported": supported,
+                "file": page.file,
+            });
+            return Ok(output::print(&format!("{value:#}\n"))?);
+        }
+        let mut out = format!("{BOLD}{name}{BOLD:#}");
+        if let Some(register) = register {
+            out += &format!("  {CODE}{}{CODE:#}  {DIM}{}{DIM:#}", register.ty, version(register.since));
+        }
+        let later = if supported { "" } else { ", not supported yet" };
+        out += &format!("\n{DIM}section {} of the PTX manual{later}{DIM:#}\n\n", page.section);
+        if !page.syntax.is_empty() {
+            out += &format!("  {CODE}{}{CODE:#}\n\n", page.syntax);
+        }
+        out += &output::wrap(page.doc, "");
+        out += &format!("\n{DIM}Source{DIM:#} {}\n", page.file);
+        Ok(output::print(&out)?)
+    }
+
+    /// An instruction of PTX that Hostwarp has nothing about.
+    fn not_yet(&self, opcode: &str, place: Place) -> Result<(), Failure> {
+        if self.json {
+            let (family, section) = (place.title(), place.to_string());
+            let value = json!({ "name": opcode, "family": family, "section": section, "supported": false });
+            return Ok(output::print(&format!("{value:#}\n"))?);
+        }
+        let text = format!(
+            "{BOLD}{opcode}{BOLD:#}: not supported yet\n{DIM}{}, section {place} of the PTX manual{DIM:#}\n\n\
+             Kernels that contain it cannot be launched; all other kernels of a module can.\n",
+            place.title()
+        );
+        Ok(output::print(&text)?)
     }
 
     fn code(&self, code: Code) -> Result<(), Failure> {
@@ -81,6 +136,21 @@ fn indented(text: &str) -> String {
         .collect()
 }
 
+/// No directive or special register.
+fn no_page(what: &str, name: &str) -> Failure {
+    let kind = if name.starts_with('.') { "directive" } else { "special register" };
+    let near = isa::near(name, manual::pages().iter().map(|p| p.name));
+    let hint = match near.is_empty() {
+        true => String::new(),
+        false => format!(": there is {}", quoted(&near)),
+    };
+    Failure::input(format!("PTX has no {kind} `{what}`{hint}"))
+}
+
+fn quoted(names: &[&str]) -> String {
+    names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+}
+
 fn unknown(what: &str, opcode: &str) -> Failure {
     let looks_like_code = what.len() == 5 && what[1..].bytes().all(|b| b.is_ascii_digit());
     if looks_like_code {
@@ -90,13 +160,13 @@ fn unknown(what: &str, opcode: &str) -> Failure {
             output::wrap(&all.join(" "), "  ")
         ));
     }
-    let near = isa::near_opcodes(opcode);
+    let near = isa::near(opcode, manual::all());
     let hint = if near.is_empty() {
         "`hostwarp isa` lists all".to_string()
     } else {
-        format!("there is {}", near.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", "))
+        format!("there is {}", quoted(&near))
     };
-    Failure::input(format!("Hostwarp knows no instruction `{opcode}`: {hint}"))
+    Failure::input(format!("PTX has no instruction `{opcode}`: {hint}"))
 }
 
 fn version(since: Since) -> String {
@@ -118,7 +188,10 @@ fn members(text: &str) -> String {
 fn opcode_text(entry: &Entry, name: &str) -> String {
     let room = entry.room;
     let mut out = format!("{BOLD}{name}{BOLD:#}: {}\n", room.title);
-    out += &format!("{DIM}{}, section {} of the PTX manual{DIM:#}\n\n", family(room.section).1, room.section);
+    if let Some(place) = manual::place(name) {
+        let later = if is_done(name) { "" } else { ", not supported yet" };
+        out += &format!("{DIM}{}, section {place} of the PTX manual{later}{DIM:#}\n\n", place.title());
+    }
     let mut group = 0;
     for (i, parsed) in entry.forms.iter().enumerate() {
         let form = parsed.form;
@@ -157,7 +230,21 @@ fn opcode_text(entry: &Entry, name: &str) -> String {
         let others: Vec<_> = room.opcodes.iter().copied().filter(|o| *o != name).collect();
         out += &format!("\n{DIM}See also{DIM:#} {}\n", others.join(" "));
     }
+    out += &format!("\n{DIM}Source{DIM:#} {}\n", files(entry).join(" "));
     out
+}
+
+/// The files of its room, that of most forms first.
+fn files(entry: &Entry) -> Vec<&'static str> {
+    let mut files: Vec<(usize, &str)> = vec![];
+    for form in &entry.forms {
+        match files.iter_mut().find(|(_, f)| *f == form.form.file()) {
+            Some((count, _)) => *count += 1,
+            None => files.push((1, form.form.file())),
+        }
+    }
+    files.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    files.into_iter().map(|(_, file)| file).collect()
 }
 
 /// The sets of forms that share them, as far as one of the forms has them.
@@ -180,50 +267,59 @@ fn uses(parsed: &Parsed, set: &str) -> bool {
     false
 }
 
-/// How many of the instruction's tested forms an erratum covers, and how many there are.
-fn reach(erratum: &Erratum, name: &str) -> (usize, usize) {
-    let all = cases(name);
-    let covers = |c: &&Case| c.instance.as_ref().is_some_and(|i| erratum.covers_instance(i));
-    (all.iter().filter(covers).count(), all.len())
+/// What shows that an erratum is one: how many of the instruction's tested forms it covers, and an instruction.
+struct Proof {
+    covered: usize,
+    tested: usize,
+    /// What the two profiles give, and the command that shows it.
+    example: Option<(u64, u64, String)>,
 }
 
-/// The instruction that shows an erratum, as a command.
-fn command(c: &Counterexample) -> String {
-    eval_command(&c.text, &c.operands, "both")
+#[cfg(feature = "conformance")]
+fn proof(erratum: &Erratum, name: &str) -> Option<Proof> {
+    use hostwarp_conformance::{audit::counterexample, cases::cases, replay::eval_command};
+    let tested = cases(name);
+    let covers = |i: &isa::Instance| erratum.covers_instance(i);
+    let covered = tested.iter().filter(|c| c.instance.as_ref().is_some_and(covers)).count();
+    let example = counterexample(erratum).ok();
+    let example = example.map(|c| (c.isa, c.sm90, eval_command(&c.text, &c.operands, "both")));
+    Some(Proof { covered, tested: tested.len(), example })
+}
+
+/// What is tested is known to the feature `conformance` only.
+#[cfg(not(feature = "conformance"))]
+fn proof(_: &Erratum, _: &str) -> Option<Proof> {
+    None
 }
 
 fn erratum_text(erratum: &Erratum, name: &str) -> String {
-    let (covered, all) = reach(erratum, name);
+    let proof = proof(erratum, name);
     let mut out = format!("{BOLD}{}{BOLD:#}: {}", erratum.id, erratum.title);
-    out += &format!("  {DIM}{covered} of {all} tested forms{DIM:#}\n");
+    if let Some(Proof { covered, tested, .. }) = proof {
+        out += &format!("  {DIM}{covered} of {tested} tested forms{DIM:#}");
+    }
+    out.push('\n');
     out += &output::wrap(erratum.text, "  ");
-    if let Ok(c) = counterexample(erratum) {
-        out += &format!(
-            "  isa gives {:#x}, sm_90 gives {:#x}:\n    {CODE}{}{CODE:#}\n",
-            c.isa,
-            c.sm90,
-            command(&c)
-        );
+    if let Some((isa, sm90, command)) = proof.and_then(|p| p.example) {
+        out += &format!("  isa gives {isa:#x}, sm_90 gives {sm90:#x}:\n    {CODE}{command}{CODE:#}\n");
     }
     out
 }
 
 fn erratum_json(erratum: &Erratum, name: &str) -> Json {
-    let (covered, all) = reach(erratum, name);
     let mut o = json!({
         "id": erratum.id,
         "title": erratum.title,
         "text": erratum.text,
         "opcodes": erratum.opcodes,
-        "covered": covered,
-        "forms": all,
     });
-    if let Ok(c) = counterexample(erratum) {
-        o["example"] = json!({
-            "eval": command(&c),
-            "isa": format!("{:#x}", c.isa),
-            "sm_90": format!("{:#x}", c.sm90),
-        });
+    if let Some(proof) = proof(erratum, name) {
+        o["covered"] = json!(proof.covered);
+        o["forms"] = json!(proof.tested);
+        if let Some((isa, sm90, command)) = proof.example {
+            let (isa, sm90) = (format!("{isa:#x}"), format!("{sm90:#x}"));
+            o["example"] = json!({ "eval": command, "isa": isa, "sm_90": sm90 });
+        }
     }
     o
 }
@@ -253,8 +349,10 @@ fn opcode_json(entry: &Entry, name: &str) -> Json {
     json!({
         "name": name,
         "title": room.title,
-        "family": family(room.section).1,
-        "section": room.section,
+        "family": manual::place(name).map(Place::title),
+        "section": manual::place(name).map(|p| p.to_string()),
+        "supported": is_done(name),
+        "files": files(entry),
         "doc": room.doc,
         "forms": forms,
         "notes": room.notes,

@@ -2,11 +2,11 @@
 
 use crate::failure::Failure;
 use crate::output::{self, BOLD, CODE, DIM};
-use hostwarp::isa;
+use hostwarp::isa::{self, manual, manual::Place};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// List the instructions Hostwarp knows, by family.
+/// List the instructions of PTX by the chapters of its manual, and which of them Hostwarp runs.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -20,66 +20,59 @@ pub struct Isa {
     pub json: bool,
 }
 
-/// The manual's chapters on instructions, by the third number of the section.
-const FAMILIES: &[(u32, &str)] = &[
-    (1, "Integer arithmetic"),
-    (2, "Extended-precision integer arithmetic"),
-    (3, "Floating point"),
-    (4, "Half precision"),
-    (5, "Mixed precision"),
-    (6, "Comparison and selection"),
-    (7, "Half-precision comparison"),
-    (8, "Logic and shift"),
-    (9, "Data movement and conversion"),
-    (10, "Textures"),
-    (11, "Surfaces"),
-    (12, "Control flow"),
-    (13, "Synchronisation and communication"),
-    (14, "Warp-level matrices"),
-    (15, "Warp-group matrices"),
-    (16, "Tensor core, fifth generation"),
-    (17, "Stack"),
-    (18, "Video"),
-    (19, "Miscellaneous"),
-];
-
-/// The family a section of the manual belongs to.
-pub fn family(section: &str) -> (u32, &'static str) {
-    let number = section.split('.').nth(2).and_then(|n| n.parse().ok()).unwrap_or(u32::MAX);
-    FAMILIES.iter().copied().find(|f| f.0 == number).unwrap_or((u32::MAX, "Other"))
+/// Whether Hostwarp runs any form of it.
+pub fn is_done(opcode: &str) -> bool {
+    match isa::find(opcode) {
+        Some((entry, _)) => entry.forms.iter().any(|f| !f.form.later),
+        // `call` and the like.
+        None => manual::page(opcode).is_some(),
+    }
 }
 
 impl Isa {
     pub fn run(self) -> Result<(), Failure> {
-        let opcodes = isa::opcodes();
-        let entry = |name: &str| isa::find(name).expect("opcodes() names only what find() finds").0;
-        let forms: usize = opcodes.iter().map(|o| entry(o).forms.len()).sum();
+        let opcodes: Vec<(&str, Place)> =
+            manual::all().filter_map(|o| Some((o, manual::place(o)?))).collect();
+        let forms = |opcode: &str| isa::find(opcode).map_or(0, |(entry, _)| entry.forms.len());
+        let all: usize = opcodes.iter().map(|(o, _)| forms(o)).sum();
         if self.json {
             let list: Vec<_> = opcodes
                 .iter()
-                .map(|o| {
-                    let e = entry(o);
+                .map(|(name, place)| {
+                    let entry = isa::find(name).map(|(entry, _)| entry);
                     json!({
-                        "name": o,
-                        "family": family(e.room.section).1,
-                        "title": e.room.title,
-                        "section": e.room.section,
-                        "forms": e.forms.iter().map(|f| f.shown()).collect::<Vec<_>>(),
+                        "name": name,
+                        "family": place.title(),
+                        "title": entry.map(|e| e.room.title),
+                        "section": place.to_string(),
+                        "supported": is_done(name),
+                        "forms": entry.iter().flat_map(|e| &e.forms).map(|f| f.shown()).collect::<Vec<_>>(),
                     })
                 })
                 .collect();
-            let value = json!({ "opcodes": list, "forms": forms });
+            let value = json!({ "opcodes": list, "forms": all });
             return Ok(output::print(&format!("{value:#}\n"))?);
         }
-        let mut families: BTreeMap<(u32, &str), Vec<&str>> = BTreeMap::new();
-        for opcode in &opcodes {
-            families.entry(family(entry(opcode).room.section)).or_default().push(opcode);
+        let mut chapters: BTreeMap<usize, Vec<(Place, &str)>> = BTreeMap::new();
+        for (opcode, place) in &opcodes {
+            chapters.entry(place.chapter).or_default().push((*place, opcode));
         }
-        let mut out = format!("{} opcodes in {forms} forms\n", opcodes.len());
-        for ((_, name), list) in families {
-            let count: usize = list.iter().map(|o| entry(o).forms.len()).sum();
-            out += &format!("\n{BOLD}{name}{BOLD:#} {DIM}{} opcodes, {count} forms{DIM:#}\n", list.len());
-            out += &format!("{CODE}{}{CODE:#}", output::wrap(&list.join(" "), "  "));
+        let done = opcodes.iter().filter(|(o, _)| is_done(o)).count();
+        let mut out = format!("{} opcodes, {done} of them supported, in {all} forms\n", opcodes.len());
+        for (chapter, mut list) in chapters {
+            list.sort_by_key(|(place, _)| place.section);
+            let count: usize = list.iter().map(|(_, o)| forms(o)).sum();
+            let title = list[0].0.title();
+            out += &format!("\n{BOLD}9.7.{chapter} {title}{BOLD:#} {DIM}{count} forms{DIM:#}\n");
+            let (done, later): (Vec<&str>, Vec<&str>) =
+                list.iter().map(|(_, o)| *o).partition(|o| is_done(o));
+            if !done.is_empty() {
+                out += &format!("{CODE}{}{CODE:#}", output::wrap(&done.join(" "), "  "));
+            }
+            if !later.is_empty() {
+                let later = output::wrap(&format!("not supported yet: {}", later.join(" ")), "  ");
+                out += &format!("{DIM}{later}{DIM:#}");
+            }
         }
         Ok(output::print(&out)?)
     }

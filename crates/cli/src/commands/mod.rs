@@ -2,6 +2,7 @@
 
 mod check;
 mod completions;
+#[cfg(feature = "conformance")]
 mod conformance;
 mod doctor;
 mod eval;
@@ -23,6 +24,7 @@ pub enum Command {
     Info(info::Info),
     Explain(explain::Explain),
     Isa(isa::Isa),
+    #[cfg(feature = "conformance")]
     Conformance(conformance::Conformance),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
@@ -40,6 +42,7 @@ impl Command {
             Command::Info(c) => c.run(),
             Command::Explain(c) => c.run(),
             Command::Isa(c) => c.run(),
+            #[cfg(feature = "conformance")]
             Command::Conformance(c) => c.run(),
             Command::Completions(c) => c.run(),
         }
@@ -53,6 +56,7 @@ impl Command {
             Command::Info(c) => c.json,
             Command::Explain(c) => c.json,
             Command::Isa(c) => c.json,
+            #[cfg(feature = "conformance")]
             Command::Conformance(c) => c.json(),
             Command::Doctor(c) => c.json,
             // `check` says it per file.

@@ -437,8 +437,11 @@ fn params_of(device: &Device, kernel: &Kernel, arguments: Vec<(String, Value)>) 
     let wrong = |text: String| Failure::launch(format!("{text}\n  the kernel is {}", kernel.signature()));
     let mut given: Vec<Option<Value>> = params.iter().map(|_| None).collect();
     for (name, value) in arguments {
-        let index =
-            param_index(kernel, &name).ok_or_else(|| wrong(format!("there is no parameter `{name}`")))?;
+        let index = param_index(kernel, &name).ok_or_else(|| {
+            let near = hostwarp::isa::near(&name, params.iter().map(|p| p.name.as_str()));
+            let hint = near.first().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+            wrong(format!("there is no parameter `{name}`{hint}"))
+        })?;
         if given[index].replace(value).is_some() {
             return Err(wrong(format!("parameter `{}` is given twice", params[index].name)));
         }

@@ -376,6 +376,13 @@ impl Code {
                 Body("ld.global.u32 %r1, [%rd2];"),
             ),
 
+            HidesSpecial => page(
+                "A register may be called like a special register, and hides it then: `%tid.x` is no longer the thread's index but a \
+                 component of that register. In a range like `%clock<65>` it is easily missed.",
+                Body(".reg .u32 %tid;"),
+                Body(".reg .u32 %index;"),
+            ),
+
             UnsupportedInstruction => words(
                 "This is right PTX, and Hostwarp does not do it yet. Kernels that contain it cannot be launched; all other kernels of the \
                  module can.",

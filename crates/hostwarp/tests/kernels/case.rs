@@ -130,7 +130,7 @@ impl Launch {
     ) -> Result<Vec<Vec<u8>>, Error> {
         let kernel: Kernel = module.kernel(&self.kernel)?;
         let mut launch = kernel.launch().grid(self.grid).block(self.block).shared(self.shared);
-        launch = launch.engine(engine).threads(threads).timeout(Duration::from_secs(20));
+        launch = launch.engine(engine).threads(threads).timeout(patience());
         if let Some(turn) = turn {
             launch = launch.in_turns(turn);
         }
@@ -348,6 +348,12 @@ fn show(bytes: &[u8], ty: Ty) -> String {
         Number::Int(v) => format!("{v} ({bits:#x})"),
         Number::Float(v) => format!("{v} ({bits:#x})"),
     }
+}
+
+/// How long a launch may take; an emulated CPU is slow.
+fn patience() -> Duration {
+    let seconds = std::env::var("HOSTWARP_TEST_TIMEOUT").ok().and_then(|s| s.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(20))
 }
 
 /// The bytes of every variable of a module, to put back between launches.

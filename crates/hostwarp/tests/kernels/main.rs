@@ -1,57 +1,21 @@
 //! The kernels of `tests/kernels`, run on every engine, at several widths and thread counts and as older CPUs run them: the same bits
-//! each time, and those that the comments in the file expect. One test per file and engine.
+//! each time, and those that the comments in the file expect. One test per file and engine. In WebAssembly the host hands over file by
+//! file (`wasm.rs`).
 
 mod case;
 mod formula;
+#[cfg(not(target_family = "wasm"))]
+mod native;
+#[cfg(target_family = "wasm")]
+mod wasm;
 
 use case::{Case, device, variables};
 use hostwarp::jit::target::{Target, X86Level};
 use hostwarp::{Effort, Engine, Error};
-use libtest_mimic::{Arguments, Failed, Trial};
-use std::path::{Path, PathBuf};
 
 fn main() {
-    let arguments = Arguments::from_args();
-    let llvm = device(None, None).map_err(|e| e.to_string()).and_then(|d| d.llvm().map(|_| ()));
-    let required = std::env::var_os("HOSTWARP_REQUIRE_LLVM").is_some_and(|v| v != "0");
-    if let Err(why) = &llvm
-        && !required
-    {
-        eprintln!("the jit is left out: {why}");
-    }
-    let mut trials = vec![];
-    for path in files() {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let case = match Case::parse(&text) {
-            Ok(case) => case,
-            Err(why) => {
-                trials.push(Trial::test(name, move || Err(Failed::from(why))));
-                continue;
-            }
-        };
-        let case = std::sync::Arc::new(case);
-        for engine in case.engines.clone() {
-            let (case, text, file) = (case.clone(), text.clone(), format!("{name}.ptx"));
-            let test = format!("{name}::{}", format!("{engine:?}").to_lowercase());
-            let trial = Trial::test(test, move || run(&case, &file, &text, engine).map_err(Failed::from));
-            trials.push(trial.with_ignored_flag(engine == Engine::Jit && llvm.is_err() && !required));
-        }
-    }
-    libtest_mimic::run(&arguments, trials).exit();
-}
-
-fn files() -> Vec<PathBuf> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(&directory)
-        .unwrap_or_else(|e| panic!("{}: {e}", directory.display()))
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|e| e == "ptx"))
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "{} holds no kernels", directory.display());
-    files
+    #[cfg(not(target_family = "wasm"))]
+    native::main();
 }
 
 fn run(case: &Case, file: &str, text: &str, engine: Engine) -> Result<(), String> {
@@ -104,13 +68,13 @@ fn run_at(
                 let after = match launch.run(&module, engine, width, threads, turn) {
                     Ok(after) => after,
                     // Lanes that talk to each other need the whole warp in one vector.
-                    Err(Error::Launch(why))
+                    Err(Error::Unsupported { what: why, .. })
                         if width.is_some_and(|w| w < 32) && why.contains("that are no warps") =>
                     {
                         continue;
                     }
                     // What these lack instructions for is left to the interpreter.
-                    Err(Error::Launch(why))
+                    Err(Error::Unsupported { what: why, .. })
                         if level.is_some_and(|l| l < X86Level::Avx2)
                             && why.contains("cannot run this kernel") =>
                     {

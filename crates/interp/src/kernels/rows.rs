@@ -86,6 +86,7 @@ impl Layout {
 
 /// Where rows begin.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // Only intrinsics read them.
 pub(crate) enum RowsFrom<'a> {
     /// All of them: sets lie one behind the other.
     One(*const u8),
@@ -95,6 +96,7 @@ pub(crate) enum RowsFrom<'a> {
 
 /// An argument of a kernel that reads rows.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // Only intrinsics read them.
 pub(crate) struct RowsOf<'a> {
     pub(crate) from: RowsFrom<'a>,
     /// Bytes from row to row.
@@ -104,6 +106,7 @@ pub(crate) struct RowsOf<'a> {
 }
 
 /// One call of a kernel that adds products of rows: of `sets` sets with `count` rows of `len` lanes, a multiple of [`PIECE`].
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // Only intrinsics read them.
 pub(crate) struct RowsStep<'a> {
     pub(crate) sets: usize,
     pub(crate) count: usize,
