@@ -158,7 +158,7 @@ fn type_name(name: &str) -> String {
 
 /// The family's `mod.rs` with the room in it.
 fn registered(text: &str, name: &str) -> Result<String> {
-    let text = with_module(text, &format!("pub mod {name};"), "pub mod ")?;
+    let text = with_module(text, &format!("pub mod {name};"))?;
     let at = text.find("pub static ROOMS").ok_or("no `pub static ROOMS` in the family's mod.rs")?;
     let end = at + text[at..].find("];").ok_or("`ROOMS` does not end")?;
     let comma = if text[at..end].trim_end().ends_with([',', '[']) { "" } else { ", " };
@@ -168,7 +168,7 @@ fn registered(text: &str, name: &str) -> Result<String> {
 /// The oracle with the instruction in it.
 fn taught(text: &str, name: &str) -> Result<String> {
     let ty = type_name(name);
-    let text = with_module(text, &format!("mod {name};"), "mod ")?;
+    let text = with_module(text, &format!("mod {name};"))?;
     let text = before(&text, "enum Meaning {", "\n}", &format!("\n    {ty}({name}::{ty}),"))?;
     let arm = format!("\n            Meaning::{ty}(form) => vec![form.eval(values)],");
     let text = before(&text, "match &self.meaning {", "\n        }", &arm)?;
@@ -179,13 +179,16 @@ fn taught(text: &str, name: &str) -> Result<String> {
     before(&text, "fn parse_meaning", "\n        other =>", &arm)
 }
 
-/// With a line among those that begin like it, where the alphabet wants it.
-fn with_module(text: &str, line: &str, begins: &str) -> Result<String> {
+/// With a line that declares a module among the others, where the alphabet wants it.
+fn with_module(text: &str, line: &str) -> Result<String> {
+    fn module(line: &str) -> Option<&str> {
+        let (visibility, name) = line.strip_suffix(';')?.split_once("mod ")?;
+        matches!(visibility, "" | "pub " | "pub(crate) ").then_some(name)
+    }
     let lines: Vec<&str> = text.lines().collect();
-    let modules: Vec<usize> =
-        (0..lines.len()).filter(|i| lines[*i].starts_with(begins) && lines[*i].ends_with(';')).collect();
-    let last = *modules.last().ok_or_else(|| format!("no line that begins with `{begins}`"))?;
-    let at = modules.into_iter().find(|i| lines[*i] > line).unwrap_or(last + 1);
+    let modules: Vec<usize> = (0..lines.len()).filter(|i| module(lines[*i]).is_some()).collect();
+    let last = *modules.last().ok_or("no line that declares a module")?;
+    let at = modules.into_iter().find(|i| module(lines[*i]) > module(line)).unwrap_or(last + 1);
     let (above, below) = lines.split_at(at);
     Ok([above, &[line], below].concat().join("\n") + "\n")
 }
