@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 
 const ENGINES: &[Engine] = &[Engine::Interp, Engine::Jit];
 
-/// The forms by their type: what can share operands.
-fn by_type() -> BTreeMap<&'static str, Vec<Form>> {
-    let mut out: BTreeMap<&'static str, Vec<Form>> = BTreeMap::new();
+/// The forms by their types, result first: what can share operands.
+fn by_type() -> BTreeMap<String, Vec<Form>> {
+    let mut out: BTreeMap<String, Vec<Form>> = BTreeMap::new();
     for form in forms("fma") {
-        out.entry(form.ty.text()).or_default().push(form);
+        let mixed = (form.sources[0] != form.ty).then_some(form.sources[0].text());
+        out.entry(format!("{}{}", form.ty.text(), mixed.unwrap_or_default())).or_default().push(form);
     }
     out
 }
@@ -22,12 +23,12 @@ fn by_type() -> BTreeMap<&'static str, Vec<Form>> {
 fn fma_forms() {
     let mut check = Check::new(ENGINES);
     let groups = by_type();
-    let counts = [(".f16", 9), (".f16x2", 9), (".bf16", 4), (".bf16x2", 4), (".f32", 16), (".f64", 4)];
-    for (ty, count) in counts {
-        assert_eq!(groups.get(ty).map(Vec::len), Some(count), "forms of fma{ty}");
-    }
+    let counts: Vec<_> = groups.iter().map(|(types, forms)| (types.as_str(), forms.len())).collect();
+    let halves = [(".bf16", 4), (".bf16x2", 4), (".f16", 9), (".f16x2", 9)];
+    let wide = [(".f32", 16), (".f32.bf16", 8), (".f32.f16", 8), (".f32x2", 8), (".f64", 4)];
+    assert_eq!(counts, [&halves[..], &wide[..]].concat(), "forms of fma");
     for forms in groups.values() {
-        check.batch(&Batch { forms, columns: columns(forms[0].ty, 4096) });
+        check.batch(&Batch { forms, columns: columns(&forms[0].sources, 4096) });
     }
     check.finish();
 }
@@ -37,9 +38,8 @@ fn fma_forms() {
 fn on_older_cpus() {
     for (level, mut check) in Check::older_cpus() {
         for forms in by_type().into_values() {
-            let ty = forms[0].ty;
-            if level >= X86Level::Avx2 || ty.bits() != 64 {
-                check.batch(&Batch { forms: &forms, columns: columns(ty, 2048) });
+            if level >= X86Level::Avx2 || forms[0].ty != Ty::F64 {
+                check.batch(&Batch { forms: &forms, columns: columns(&forms[0].sources, 2048) });
             }
         }
         check.finish();
@@ -155,27 +155,31 @@ fn few_edges(name: &str) -> [u64; 12] {
 }
 
 /// Edge values, numbers near one, anything, and sums that cancel.
-fn columns(ty: Ty, lanes: usize) -> [Vec<u64>; 3] {
-    let (name, count) = match ty.text()[1..].strip_suffix("x2") {
-        Some(element) => (element, 2),
-        None => (&ty.text()[1..], 1),
-    };
-    let bits = ty.bits() / count;
-    let mut random = Random(u64::from(ty.bits()));
-    let edges = edges(name);
+fn columns(sources: &[Ty], lanes: usize) -> [Vec<u64>; 3] {
+    // Of each operand: the name of its elements, and their bits.
+    let elements = [0, 1, 2].map(|i| {
+        let name = &sources[i].text()[1..];
+        match name.strip_suffix("x2") {
+            Some(element) => (element, sources[i].bits() / 2),
+            None => (name, sources[i].bits()),
+        }
+    });
+    let count = sources[0].bits() / elements[0].1;
+    let mut random = Random(u64::from(sources[2].bits()));
+    let edges = elements.map(|(name, _)| edges(name));
     let mut columns = [(); 3].map(|()| Vec::with_capacity(lanes));
     for _ in 0..lanes {
         let mut operands = [0; 3];
         for element in 0..count {
-            let [a, b, mut c] = [(); 3].map(|()| match random.next() % 3 {
-                0 => random.of(&edges),
-                1 => random.next() >> (64 - bits),
-                _ => near_one(name, bits, random.next()),
+            let [a, b, mut c] = [0, 1, 2].map(|i| match random.next() % 3 {
+                0 => random.of(&edges[i]),
+                1 => random.next() >> (64 - elements[i].1),
+                _ => near_one(elements[i].0, elements[i].1, random.next()),
             });
             if random.next().is_multiple_of(4) {
-                c = cancelling(name, a, b).unwrap_or(c) ^ (random.next() & 1);
+                c = cancelling(elements.map(|(name, _)| name), a, b).unwrap_or(c) ^ (random.next() & 1);
             }
-            for (operand, value) in operands.iter_mut().zip([a, b, c]) {
+            for ((operand, value), (_, bits)) in operands.iter_mut().zip([a, b, c]).zip(elements) {
                 *operand |= value << (element * bits);
             }
         }
@@ -197,17 +201,22 @@ fn near_one(name: &str, bits: u32, random: u64) -> u64 {
     sign | (bias - 4 + (random >> 1) % 8) << fraction_bits | fraction
 }
 
-/// The c that leaves of a·b only what rounding the product loses.
-fn cancelling(name: &str, a: u64, b: u64) -> Option<u64> {
-    match name {
+/// The c that leaves of a·b only what rounding the product loses; with mixed types nothing is lost.
+fn cancelling([name, _, sum]: [&str; 3], a: u64, b: u64) -> Option<u64> {
+    let product = match name {
         "f32" => {
             let [a, b] = [a, b].map(|x| f32::from_bits(x as u32));
-            Some(u64::from((-(a * b)).to_bits()))
+            a * b
+        }
+        "bf16" if sum == "f32" => {
+            let [a, b] = [a, b].map(|x| f32::from_bits((x as u32) << 16));
+            a * b
         }
         "f64" => {
             let [a, b] = [a, b].map(f64::from_bits);
-            Some((-(a * b)).to_bits())
+            return Some((-(a * b)).to_bits());
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(u64::from((-product).to_bits()))
 }

@@ -12,6 +12,8 @@ use std::io::Write as _;
 pub struct Form {
     pub text: String,
     pub ty: Ty,
+    /// The types of `%a`, `%b` and `%c`, as many as there are.
+    pub sources: Vec<Ty>,
     /// The manual has it; others are taken by ptxas all the same.
     pub documented: bool,
     pub oracle: Oracle,
@@ -21,16 +23,21 @@ impl Form {
     /// A form the instruction set lists must be one that the oracle knows; of undocumented ones it may know nothing.
     fn new(instance: &Instance, documented: bool) -> Option<Form> {
         let text = instance.text();
-        let sources: Vec<_> = instance.operands.iter().filter(|o| !o.dest).collect();
-        assert!(sources.iter().map(|o| o.name).eq(["a", "b", "c"].into_iter().take(sources.len())), "{text}");
+        let (names, sources): (Vec<_>, Vec<_>) =
+            instance.operands.iter().filter(|o| !o.dest).map(|o| (o.name, o.ty)).unzip();
+        assert_eq!(names, ["a", "b", "c"][..names.len()], "{text}");
         let ty = instance.operands[0].ty;
-        assert!(sources.iter().all(|o| register(o.ty) == register(ty)), "{text} mixes types");
         match Oracle::parse(&text) {
-            Ok(oracle) => Some(Form { text, ty, documented, oracle }),
+            Ok(oracle) => Some(Form { text, ty, sources, documented, oracle }),
             Err(_) if !documented => None,
             Err(why) => panic!("the oracle does not know `{text}`: {why}"),
         }
     }
+}
+
+/// Bytes of an operand or a result.
+fn bytes(ty: Ty) -> usize {
+    ty.bits() as usize / 8
 }
 
 /// The register type for an operand.
@@ -74,7 +81,7 @@ pub fn sampled(forms: Vec<Form>, n: u64) -> Vec<Form> {
     forms.into_iter().filter(|form| hash(&form.text).is_multiple_of(n)).collect()
 }
 
-/// Forms that run on the same operands: lane i of a column is the operand of thread i.
+/// Forms that run on the same operands, all of the same types: lane i of a column is the operand of thread i.
 pub struct Batch<'a> {
     pub forms: &'a [Form],
     /// The values of `%a`, `%b` and `%c`.
@@ -86,39 +93,48 @@ impl Batch<'_> {
         self.columns[0].len()
     }
 
-    /// Bytes of an operand and of a result.
-    fn width(&self) -> usize {
-        self.forms[0].ty.bits() as usize / 8
+    /// The types of the columns. Forms with fewer operands leave the last ones alone.
+    fn types(&self) -> [Ty; 3] {
+        let most = self.forms.iter().map(|f| &f.sources).max_by_key(|sources| sources.len()).expect("a form");
+        let same = |form: &Form| most.iter().zip(&form.sources).all(|(a, b)| register(*a) == register(*b));
+        assert!(self.forms.iter().all(|f| same(f) && f.ty == self.forms[0].ty), "forms of different types");
+        [0, 1, 2].map(|i| most.get(i).copied().unwrap_or(self.forms[0].ty))
     }
 
-    /// `forms(in, out)`: thread i takes operand o from element o·lanes + i of `in`; the result of form k is element k·lanes + i of `out`.
+    /// `forms(in, out)`: `in` holds the columns, one after the other; the result of form k is element k·lanes + i of `out`.
     fn ptx(&self) -> String {
-        let (lanes, width) = (self.lanes(), self.width());
-        let register = register(self.forms[0].ty);
+        let (lanes, width) = (self.lanes(), bytes(self.forms[0].ty));
+        let result = register(self.forms[0].ty);
         let mut s = String::from(".version 8.8\n.target sm_100\n.address_size 64\n");
         s += ".visible .entry forms(.param .u64 in, .param .u64 out)\n{\n";
-        let _ = writeln!(s, "    .reg {register} %d, %a, %b, %c;");
-        s += "    .reg .b32 %cta, %size, %thread;\n    .reg .b64 %in, %out, %at;\n";
+        let _ = writeln!(s, "    .reg {result} %d;");
+        s += "    .reg .b32 %cta, %size, %thread;\n    .reg .b64 %in, %out, %at, %from;\n";
         s += "    mov.u32 %cta, %ctaid.x;\n    mov.u32 %size, %ntid.x;\n    mov.u32 %thread, %tid.x;\n";
         s += "    mad.lo.u32 %thread, %cta, %size, %thread;\n";
         let _ = writeln!(s, "    mul.wide.u32 %at, %thread, {width};");
-        s += "    ld.param.u64 %in, [in];\n    ld.param.u64 %out, [out];\n";
-        s += "    add.u64 %in, %in, %at;\n    add.u64 %out, %out, %at;\n";
-        for (o, name) in ["a", "b", "c"].into_iter().enumerate() {
-            let _ = writeln!(s, "    ld.global{register} %{name}, [%in+{}];", o * lanes * width);
+        s += "    ld.param.u64 %in, [in];\n    ld.param.u64 %out, [out];\n    add.u64 %out, %out, %at;\n";
+        let mut start = 0;
+        for (name, ty) in ["a", "b", "c"].into_iter().zip(self.types()) {
+            let _ = writeln!(s, "    .reg {} %{name};", register(ty));
+            let _ =
+                writeln!(s, "    mul.wide.u32 %at, %thread, {};\n    add.u64 %from, %in, %at;", bytes(ty));
+            let _ = writeln!(s, "    ld.global{} %{name}, [%from+{start}];", register(ty));
+            start += lanes * bytes(ty);
         }
         for (k, form) in self.forms.iter().enumerate() {
             let _ = writeln!(s, "    {};", form.text);
-            let _ = writeln!(s, "    st.global{register} [%out+{}], %d;", k * lanes * width);
+            let _ = writeln!(s, "    st.global{result} [%out+{}], %d;", k * lanes * width);
         }
         s + "    ret;\n}\n"
     }
 
     /// What an engine makes of it, `[form][lane]`.
     fn run(&self, device: &Device, engine: Engine, width_of_jit: u32) -> Result<Vec<u64>, hostwarp::Error> {
-        let (lanes, width) = (self.lanes(), self.width());
-        let narrow = |v: &u64| v.to_le_bytes().into_iter().take(width);
-        let input: Vec<u8> = self.columns.iter().flatten().flat_map(narrow).collect();
+        let (lanes, width) = (self.lanes(), bytes(self.forms[0].ty));
+        let columns = self.columns.iter().zip(self.types());
+        let input = columns
+            .flat_map(|(c, ty)| c.iter().flat_map(move |v| v.to_le_bytes().into_iter().take(bytes(ty))));
+        let input: Vec<u8> = input.collect();
         let input = device.buffer_from(&input)?;
         let output = device.buffer::<u8>(self.forms.len() * lanes * width)?;
         let kernel = device.load("forms", self.ptx())?.kernel("forms")?;
