@@ -40,6 +40,13 @@ pub fn eval_op(op: Op, args: &[&[u64]], types: &[Type], result: Type, lanes: usi
             })
             .collect(),
         (Op::Lookup(table), [a]) => map(a, |i| table.entries()[i as usize % table.entries().len()]),
+        (Op::Dot(dot), [factors @ .., addend]) => (0..lanes)
+            .map(|lane| {
+                let words = |side: &[&[u64]]| side.iter().map(|w| [w[lane] as u32]).collect::<Vec<_>>();
+                let (a, b) = factors.split_at(usize::from(dot.words));
+                u64::from(dot.lanes(&words(a), &words(b), [addend[lane] as u32])[0])
+            })
+            .collect(),
         (Op::ToBits, [a]) => match ty.elem {
             Elem::F16 => map(a, |x| if x & 0x7fff > 0x7c00 { 0x7fff } else { x }),
             Elem::BF16 => map(a, |x| if x & 0x7fff > 0x7f80 { 0x7fff } else { x }),

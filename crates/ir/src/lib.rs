@@ -24,6 +24,7 @@
 mod build;
 pub mod calls;
 mod dominators;
+pub mod dot;
 pub mod fold;
 mod func;
 mod halves;
@@ -41,6 +42,7 @@ pub mod expand;
 
 pub use build::{Builder, Var};
 pub use dominators::{dominators, immediate_dominators};
+pub use dot::Dot;
 pub use func::{
     Block, BlockData, Call, Callee, FuncId, Function, Inst, KernelInfo, Module, Slot, Target, Term, TrapKind,
     Value,

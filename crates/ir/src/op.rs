@@ -1,6 +1,6 @@
 //! The ops.
 
-use crate::Table;
+use crate::{Dot, Table};
 
 /// How a float result is rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -364,6 +364,9 @@ pub enum Op {
     },
     /// (i32) → i64: the entry of the table; the index counts modulo their number.
     Lookup(Table),
+    /// (i32, … as many words of factors, i32, … as many again, T) → T: the sum of all products and the last argument, as a matrix unit adds
+    /// them ([`crate::dot`]). T is i16 where the sum is an f16, i32 else.
+    Dot(Dot),
 
     /// (T, T) → T float. Primitive: f32 and f64, `Nearest`, no ftz.
     Float {

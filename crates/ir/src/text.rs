@@ -88,6 +88,9 @@ impl fmt::Display for Op {
             Op::Permute(p) => write!(f, "permute {p:?}"),
             Op::HSum { signed } => write!(f, "hsum.{}", if signed { "s" } else { "u" }),
             Op::Lookup(table) => write!(f, "lookup.{}", snake(&format!("{table:?}"))),
+            Op::Dot(Dot { a, b, words, sum }) => {
+                write!(f, "{}", snake(&format!("dot.{a:?}.{b:?}.{sum:?}.{words}")).replace("._", "."))
+            }
             Op::Float { op, round, ftz } => {
                 write!(f, "f{}{}", snake(&format!("{op:?}")), rounding(round, ftz))
             }

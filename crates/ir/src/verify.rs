@@ -188,6 +188,15 @@ fn check_inst(func: &Function, i: &Inst) -> Result<(), String> {
             a.count > 1 && int(*a) && a.elem != I64 && *acc == Type::I32 && r == Type::I32,
             "wants packed, i32",
         ),
+        (Op::Dot(dot), [factors @ .., addend]) => {
+            let ty = if dot.sum == dot::Sum::F16 { Type::I16 } else { Type::I32 };
+            need(dot.is_valid(), "wants factors that go with each other and with the sum")?;
+            need(factors.len() == 2 * usize::from(dot.words), "wants as many words of either side")?;
+            need(
+                factors.iter().all(|f| *f == Type::I32) && *addend == ty && r == ty,
+                "wants words, and an addend like the sum",
+            )
+        }
         (Op::Lookup(_), [a]) => need(*a == Type::I32 && r == Type::I64, "wants i32, gives i64"),
         (Op::Float { .. } | Op::FMin { .. } | Op::FMax { .. }, [a, b]) => {
             need(r.is_float() && *a == r && *b == r, "wants two floats of the result's type")

@@ -28,6 +28,7 @@ mod bounds;
 mod by_lane;
 mod check;
 mod control;
+mod dot;
 mod frame;
 mod groups;
 mod held;

@@ -10,6 +10,7 @@
 // Loops count to a constant over several arrays at once, which is what becomes vector code.
 #![allow(clippy::needless_range_loop)]
 
+mod dot;
 mod float;
 mod int;
 mod lanes;

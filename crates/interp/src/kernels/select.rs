@@ -1,6 +1,6 @@
 //! Which kernel does an op.
 
-use super::{KernelFn, Level, RowsFn, float, int, lanes, rows};
+use super::{KernelFn, Level, RowsFn, dot, float, int, lanes, rows};
 use hostwarp_ir::{Op, Round, Type};
 
 /// A kernel and how to call it.
@@ -41,6 +41,7 @@ pub(crate) fn select(op: Op, args: &[Type], result: Type, level: Level) -> Optio
         Op::Build => by_lane(lanes::build(result, level), 0),
         Op::Permute(p) => by_lane(lanes::permute(result, level), u64::from_le_bytes(p)),
         Op::HSum { signed } => by_lane(lanes::hsum(signed, first, level), 0),
+        Op::Dot(dot) => by_lane(dot::dot(dot, level), dot.words.into()),
         Op::Lookup(table) => by_lane(lanes::lookup(level), table as u64),
         Op::Fma { round: Round::Nearest, ftz: false } if first == Type::F32 => Selected {
             by_rows: rows::fma(level),

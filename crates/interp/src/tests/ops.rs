@@ -1,6 +1,7 @@
 //! Every primitive op on every type and count against the IR's own reference, with all lanes and with some.
 
 use super::*;
+use hostwarp_ir::dot::Sum;
 use hostwarp_ir::eval::eval_op;
 use hostwarp_ir::*;
 
@@ -279,6 +280,15 @@ fn elements() {
             check(Op::HSum { signed: false }, &[ty, Type::I32], Type::I32);
             check(Op::HSum { signed: true }, &[ty, Type::I32], Type::I32);
         }
+    }
+}
+
+#[test]
+fn sums_of_products() {
+    for dot in Dot::all([1, 2, 4, 8]) {
+        let sum = if dot.sum == Sum::F16 { Type::I16 } else { Type::I32 };
+        let args = [vec![Type::I32; 2 * usize::from(dot.words)], vec![sum]].concat();
+        check(Op::Dot(dot), &args, sum);
     }
 }
 

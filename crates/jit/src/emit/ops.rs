@@ -6,7 +6,7 @@
 use hostwarp_ir::{Elem, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Round, Table, Type};
 
 use super::text::{Reg, Shape, Text};
-use super::x86;
+use super::{dot, x86};
 use crate::target::Target;
 
 /// What the CPU has, as far as the text depends on it.
@@ -107,6 +107,7 @@ pub(crate) fn pure_op(
         }
         Op::HSum { signed } => horizontal_sum(t, cpu, args[0].1, arg(0), signed, arg(1), lanes),
         Op::Lookup(table) => lookup(t, table, arg(0), lanes),
+        Op::Dot(dot) => dot::dot(t, cpu, dot, &args.iter().map(|a| a.0).collect::<Vec<_>>(), lanes),
         Op::Float { op, .. } => {
             let name = match op {
                 FBin::Add => "fadd",

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use hostwarp_ir::{Elem, FBin, FCmp, Function, IntBin, IntCmp, IntUn, Op, Round, Table, Type, Value, eval};
+use hostwarp_ir::{
+    Dot, Elem, FBin, FCmp, Function, IntBin, IntCmp, IntUn, Op, Round, Table, Type, Value, eval,
+};
 
 use super::Shape;
 use super::ops::{Cpu, pure_op};
@@ -51,6 +53,7 @@ fn cases() -> Vec<Case> {
     ops.extend(rounds.map(|r| (Op::FRound(r), 1)));
     ops.push((Op::FCvt(Round::Nearest), 1));
     ops.extend(Table::ALL.map(|table| (Op::Lookup(table), 1)));
+    ops.extend(Dot::all([1, 3]).map(|dot| (Op::Dot(dot), 0)));
     ops.extend([0, 1, 3, 7].map(|i| (Op::Extract(i), 1)));
     ops.extend([2, 4, 8].map(|n| (Op::Build, n)));
     ops.extend(
@@ -64,6 +67,9 @@ fn cases() -> Vec<Case> {
                 let args = match op {
                     Op::Select => vec![a, result, result],
                     Op::HSum { .. } => vec![a, Type::I32],
+                    // Once for each result.
+                    Op::Dot(_) if a != Type::I32 => continue,
+                    Op::Dot(dot) => [vec![a; 2 * usize::from(dot.words)], vec![result]].concat(),
                     _ => vec![a; n],
                 };
                 let case = Case { op, args, result };
