@@ -371,6 +371,11 @@ pub(crate) fn to_integer(format: Format, bits: u64, round: Round, width: u32, si
     }
 }
 
+/// `fma.rn.f64`.
+pub(crate) fn fma_f64(a: u64, b: u64, c: u64) -> u64 {
+    arith(Format::F64, Arith::Fma, [a, b, c], Round::NearestTiesToEven, false)
+}
+
 /// The square root of a positive finite number, correctly rounded: the integer root of the significand with enough zeros behind it, and
 /// a last bit that says whether anything is left.
 pub(crate) fn root(format: Format, bits: u64, round: Round) -> u64 {

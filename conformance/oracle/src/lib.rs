@@ -25,12 +25,14 @@ mod float;
 mod float_bits;
 mod float_ops;
 mod integer;
+mod matrix;
 mod products;
 mod text;
 mod video;
 mod video_simd;
 
 pub use edges::edges;
+pub use matrix::Mma;
 use text::Text;
 
 /// A parsed instruction, ready to be evaluated any number of times.

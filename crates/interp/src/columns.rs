@@ -1,7 +1,7 @@
 //! Results and their shapes.
 
 use crate::exec::Machine;
-use crate::kernels::{CHUNK, Operand, Selected};
+use crate::kernels::{CHUNK, MOST_ARGS, Operand, Selected};
 use crate::lower::{Arg, BLEND, Base, Copy, Dst, Inst};
 use crate::segments::Segment;
 use crate::shape::{Affine, Column, Shape, Written};
@@ -128,7 +128,8 @@ impl Machine<'_, '_> {
         // Most ops have no more than three.
         match inst.args.len() {
             0..=3 => self.pure_with::<3>(inst, selected, dst, free),
-            _ => self.pure_with::<8>(inst, selected, dst, free),
+            4..=8 => self.pure_with::<8>(inst, selected, dst, free),
+            _ => self.pure_with::<MOST_ARGS>(inst, selected, dst, free),
         }
     }
 

@@ -7,7 +7,7 @@
 
 use crate::cta::{Cta, FrameBuffer, Outcome, Runner, for_each_lane};
 use crate::fault::KernelFaultKind;
-use crate::kernels::{CHUNK, Operand};
+use crate::kernels::{CHUNK, MOST_ARGS, Operand};
 use crate::launch::Launch;
 use crate::lower::{
     Ahead, AheadStep, Arg, Base, Code, Dst, Edge, Inst, Kind, LANE_BYTES, LANE_CTAID, LANE_ID, LANE_TID,
@@ -293,7 +293,7 @@ impl<'a, 'l> Machine<'a, 'l> {
                     self.splat(at, &value[..size]);
                 }
                 Ahead::Pure(selected, args) => {
-                    let mut operands = [Operand::NONE; 8];
+                    let mut operands = [Operand::NONE; MOST_ARGS];
                     for (operand, at) in operands.iter_mut().zip(args) {
                         *operand = self.regs.operand(*at, 0);
                     }

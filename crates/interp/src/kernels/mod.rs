@@ -22,6 +22,9 @@ pub(crate) use rows::{Layout, PIECE, RowsFn, RowsFrom, RowsOf, RowsStep};
 pub(crate) use select::{Selected, select};
 pub(crate) use tools::{Tools, bits};
 
+/// The most arguments of a pure op.
+pub(crate) const MOST_ARGS: usize = 2 * hostwarp_ir::Dot::MOST_WORDS + 1;
+
 /// Elements in a chunk.
 pub(crate) const CHUNK: usize = 32;
 
