@@ -1,7 +1,7 @@
 //! [`Op::Dot`](crate::Op::Dot): sums of products as a matrix unit adds them.
 //!
 //! Floats: the products are exact and form one block with the addend. All terms are aligned to the largest exponent, each is cut toward
-//! zero [`BELOW`] bits below it, and they are added exactly; the sum is cut toward zero (f32) or rounded to nearest even (f16). The
+//! zero 25 bits below it, and they are added exactly; the sum is cut toward zero (f32) or rounded to nearest even (f16). The
 //! exponent of a product is the sum of its factors', so its significand is in [1, 4); a subnormal number has the smallest exponent of a
 //! normal one; zeros have none. A sum of 0 is +0. A NaN, ∞ · 0 or ∞ − ∞ gives the canonical NaN, overflow gives ∞.
 //!
