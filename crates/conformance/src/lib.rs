@@ -11,6 +11,7 @@ pub mod cases;
 pub mod control;
 pub mod cuda;
 pub mod docs;
+pub mod exhaustive;
 pub mod file;
 pub mod generate;
 pub mod memory;

@@ -44,6 +44,9 @@ const MEMORY: Elsewhere = Recorded("what it does is in memory");
 const FLOW: Elsewhere = Recorded("it has no result: what counts is where lanes go and when");
 const NOTHING: Elsewhere = Recorded("it changes nothing a program can see");
 const APPROXIMATE: Elsewhere = Recorded("the manual gives a bound for the error, no bits");
+const EVERY: Elsewhere = Unchecked(
+    "the manual gives a bound for the error, no bits; `conformance/tests/exhaustive.rs` has every operand",
+);
 const WINDOWS: Elsewhere = Recorded("where state spaces lie among generic addresses is the machine's");
 
 /// What the oracle does not know: an opcode, or the start of an instruction. Every opcode and every form on plain registers that is not
@@ -56,11 +59,13 @@ const ELSEWHERE: &[(&str, Elsewhere)] = &[
     ("barrier", FLOW),
     ("bra", FLOW),
     ("brkpt", Unchecked("a GPU without a debugger faults; `hostwarp/tests/faults.rs` has it")),
+    ("cos", EVERY),
     ("cvta", WINDOWS),
     ("discard", NOTHING),
     ("div.approx", APPROXIMATE),
     ("div.full", APPROXIMATE),
     ("elect", LANES),
+    ("ex2", EVERY),
     ("exit", FLOW),
     ("fence", FLOW),
     ("isspacep", WINDOWS),
@@ -81,7 +86,10 @@ const ELSEWHERE: &[(&str, Elsewhere)] = &[
     ("ret", FLOW),
     ("rsqrt", APPROXIMATE),
     ("shfl", LANES),
+    ("sin", EVERY),
+    ("sqrt.approx", APPROXIMATE),
     ("st", MEMORY),
+    ("tanh", EVERY),
     ("trap", Unchecked("it ends the launch; `hostwarp/tests/faults.rs` has it")),
     ("vote", LANES),
 ];

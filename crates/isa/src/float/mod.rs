@@ -2,19 +2,33 @@
 
 pub(crate) mod approx;
 pub(crate) mod arith;
+pub mod ex2;
 pub mod fma;
 pub mod lg2;
 pub mod rcp;
 pub mod rsqrt;
 pub mod sign;
+pub mod sincos;
 pub mod sqrt;
+pub mod tanh;
 
 use crate::{Cx, Room, Ty};
 use hostwarp_ir::{FCmp, Round, Value};
 
 /// The rooms of this family.
-pub static ROOMS: &[Room] =
-    &[sign::TESTP, sign::COPYSIGN, fma::ROOM, rcp::ROOM, sqrt::ROOM, rsqrt::ROOM, lg2::ROOM];
+pub static ROOMS: &[Room] = &[
+    sign::TESTP,
+    sign::COPYSIGN,
+    fma::ROOM,
+    rcp::ROOM,
+    sqrt::ROOM,
+    rsqrt::ROOM,
+    lg2::ROOM,
+    ex2::ROOM,
+    sincos::SIN,
+    sincos::COS,
+    tanh::ROOM,
+];
 
 /// The rounding a modifier asks for.
 pub(crate) fn rounding(modifier: Option<&str>) -> Round {
