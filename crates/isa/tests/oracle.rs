@@ -87,7 +87,7 @@ const ELSEWHERE: &[(&str, Elsewhere)] = &[
     ("rsqrt", APPROXIMATE),
     ("shfl", LANES),
     ("sin", EVERY),
-    ("sqrt.approx", APPROXIMATE),
+    ("sqrt.approx", EVERY),
     ("st", MEMORY),
     ("tanh", EVERY),
     ("trap", Unchecked("it ends the launch; `hostwarp/tests/faults.rs` has it")),
