@@ -91,7 +91,7 @@ pub fn record(gpu: &Gpu, ptxas: &Ptxas, form: &str) -> Result<Vec<u64>, String> 
 
 /// The sums of `count` CTAs from `first` on, from Hostwarp.
 pub fn run(device: &Device, form: &str, engine: Engine, first: u32, count: u32) -> Result<Vec<u64>, Error> {
-    let module = device.load_with("exhaustive", &ptx(form), Options { profile: Profile::Sm90 })?;
+    let module = device.load_with("exhaustive", ptx(form), Options { profile: Profile::Sm90 })?;
     let sums = device.buffer::<u64>(count as usize)?;
     let kernel = module.kernel(KERNEL)?;
     let launch = kernel.launch().grid([count, 1, 1]).block([THREADS, 1, 1]).engine(engine);
