@@ -64,7 +64,7 @@ mod tests {
             ("ex2.approx.f16", 0x1631_f367_56ec_9663),
             ("ex2.approx.ftz.bf16", 0x9b4e_0ba7_f28e_38d0),
         ] {
-            let results = evaluate(&shape(head, &[reg(Ty::B16), reg(Ty::B16)]), &[all.clone()]);
+            let results = evaluate(&shape(head, &[reg(Ty::B16), reg(Ty::B16)]), std::slice::from_ref(&all));
             let results = results[0].iter().map(|d| *d as u32);
             assert_eq!(hash(results), expected, "{head}");
         }
