@@ -5,6 +5,7 @@
 mod agreement;
 mod bench;
 mod ci;
+mod dropin;
 mod licences;
 mod new_instruction;
 mod platforms;
@@ -44,6 +45,12 @@ const COMMANDS: &[Entry] = &[
         "new-instruction",
         "NAME FAMILY: the room, its registration, stubs for oracle and test",
         new_instruction::run,
+    ),
+    ("dropin", "libcuda.so.1 and libcudart.so in target/dropin (`--release`)", dropin::build),
+    (
+        "cuda-programs",
+        "compile tests/cuda with nvcc (from PyPI) and run the programs on the drop-in",
+        dropin::programs,
     ),
     ("licences", "licences of dependencies", licences::check),
 ];

@@ -29,10 +29,25 @@ fn help_has_examples_and_exit_codes() {
     {
         hostwarp(&["help", c]).exits(0).says("Examples:").says(&format!("hostwarp {c}"));
     }
+    for c in ["exec", "ptxas"] {
+        hostwarp(&["help", c]).exits(0).says("Examples:").says(&format!("hostwarp {c}"));
+    }
     hostwarp(&["--version"]).exits(0).says("hostwarp ");
     for shell in ["bash", "zsh", "fish", "powershell"] {
         hostwarp(&["completions", shell]).exits(0).says("hostwarp");
     }
+}
+
+#[test]
+fn ptxas_writes_what_the_driver_loads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("k.cubin").display().to_string();
+    hostwarp(&["ptxas", "-arch=sm_90", "-v", &example("saxpy.ptx"), "-o", &out]).exits(0);
+    let written = std::fs::read(&out).expect("it is there");
+    assert_eq!(written.last(), Some(&0));
+    assert_eq!(written[..written.len() - 1], std::fs::read(example("saxpy.ptx")).expect("it is there")[..]);
+    hostwarp(&["ptxas", "--version"]).exits(0).says("release 12.9");
+    hostwarp(&["ptxas", "-o", &out]).exits(2);
 }
 
 #[test]

@@ -6,10 +6,12 @@ mod completions;
 mod conformance;
 mod doctor;
 mod eval;
+mod exec;
 mod explain;
 mod fmt;
 mod info;
 mod isa;
+mod ptxas;
 mod run;
 
 use crate::failure::Failure;
@@ -27,6 +29,8 @@ pub enum Command {
     #[cfg(feature = "conformance")]
     Conformance(conformance::Conformance),
     Doctor(doctor::Doctor),
+    Exec(exec::Exec),
+    Ptxas(ptxas::Ptxas),
     Completions(completions::Completions),
 }
 
@@ -39,6 +43,8 @@ impl Command {
             Command::Check(c) => c.run(),
             Command::Fmt(c) => c.run(),
             Command::Doctor(c) => c.run(),
+            Command::Exec(c) => c.run(),
+            Command::Ptxas(c) => c.run(),
             Command::Info(c) => c.run(),
             Command::Explain(c) => c.run(),
             Command::Isa(c) => c.run(),
@@ -61,6 +67,7 @@ impl Command {
             Command::Doctor(c) => c.json,
             // `check` says it per file.
             Command::Check(_) | Command::Fmt(_) | Command::Completions(_) => false,
+            Command::Exec(_) | Command::Ptxas(_) => false,
         }
     }
 }

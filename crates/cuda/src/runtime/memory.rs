@@ -1,0 +1,314 @@
+//! Memory.
+
+use super::{ensure, ok, variable_of};
+use crate::driver::{self, copy_async, copy_now};
+use crate::errors::{self, Code};
+use crate::ops::{Copy, Side};
+use crate::state::MemoryKind;
+use crate::types::*;
+use std::ffi::{c_int, c_uint, c_void};
+
+/// `cudaPitchedPtr`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct PitchedPtr {
+    pub ptr: *mut c_void,
+    pub pitch: usize,
+    pub x: usize,
+    pub y: usize,
+}
+
+/// `cudaExtent`, and `cudaPos`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Extent {
+    pub x: usize,
+    pub y: usize,
+    pub z: usize,
+}
+
+/// `cudaMemcpy3DParms`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Copy3d {
+    pub src_array: Handle,
+    pub src_pos: Extent,
+    pub src: PitchedPtr,
+    pub dst_array: Handle,
+    pub dst_pos: Extent,
+    pub dst: PitchedPtr,
+    pub extent: Extent,
+    pub kind: c_int,
+}
+
+/// `cudaPointerAttributes`.
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct PointerAttributes {
+    pub kind: c_int,
+    pub device: c_int,
+    pub device_pointer: u64,
+    pub host_pointer: u64,
+    pub reserved: [u64; 8],
+}
+
+fn address<T>(pointer: *const T) -> u64 {
+    pointer.expose_provenance() as u64
+}
+
+fn copy_3d(params: *const Copy3d) -> Result<Copy, Code> {
+    if params.is_null() {
+        return Err(errors::INVALID_VALUE);
+    }
+    // SAFETY: the callers' promise.
+    let p = unsafe { *params };
+    if p.src_array != 0 || p.dst_array != 0 {
+        crate::log::explain("copies to and from arrays are not supported yet");
+        return Err(errors::NOT_SUPPORTED);
+    }
+    let side = |ptr: PitchedPtr, pos: Extent| {
+        let pitch = ptr.pitch as u64;
+        let slice = pitch * ptr.y as u64;
+        Side {
+            at: address(ptr.ptr) + pos.x as u64 + pos.y as u64 * pitch + pos.z as u64 * slice,
+            pitch,
+            slice,
+        }
+    };
+    let Extent { x, y, z } = p.extent;
+    let (width, height, depth) = (x as u64, y as u64, z as u64);
+    Ok(Copy { to: side(p.dst, p.dst_pos), from: side(p.src, p.src_pos), width, height, depth, taken: None })
+}
+
+fn copy_2d(
+    to: *mut c_void,
+    to_pitch: usize,
+    from: *const c_void,
+    from_pitch: usize,
+    width: usize,
+    height: usize,
+) -> Result<Copy, Code> {
+    if width > to_pitch || width > from_pitch {
+        // `cudaErrorInvalidPitchValue`
+        return Err(Code(12));
+    }
+    let side = |at: u64, pitch: usize| Side { at, pitch: pitch as u64, slice: 0 };
+    let (to, from) = (side(address(to), to_pitch), side(address(from), from_pitch));
+    Ok(Copy { to, from, width: width as u64, height: height as u64, depth: 1, taken: None })
+}
+
+/// A range of a variable.
+fn symbol(of: *const c_void, offset: usize, count: usize) -> Result<u64, Code> {
+    let (address, size) = variable_of(of)?;
+    match offset.checked_add(count) {
+        Some(end) if end as u64 <= size => Ok(address + offset as u64),
+        _ => Err(errors::INVALID_VALUE),
+    }
+}
+
+runtime_api! {
+    fn cudaMalloc(to: *mut u64, bytes: usize) {
+        ensure()?;
+        if bytes == 0 {
+            // SAFETY: the caller's promise, here and below.
+            return unsafe { out(to, 0) };
+        }
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemAlloc_v2(to, bytes) })
+    }
+
+    fn cudaMallocPitch(to: *mut u64, pitch: *mut usize, width: usize, height: usize) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemAllocPitch_v2(to, pitch, width, height, 4) })
+    }
+
+    fn cudaMalloc3D(to: *mut PitchedPtr, extent: Extent) {
+        ensure()?;
+        let (mut at, mut pitch) = (0, 0);
+        // SAFETY: as above.
+        unsafe {
+            ok(driver::cuMemAllocPitch_v2(&mut at, &mut pitch, extent.x, extent.y * extent.z, 4))?;
+            let ptr = std::ptr::with_exposed_provenance_mut(at as usize);
+            out(to, PitchedPtr { ptr, pitch, x: extent.x, y: extent.y })
+        }
+    }
+
+    fn cudaMallocManaged(to: *mut u64, bytes: usize, flags: c_uint) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemAllocManaged(to, bytes, flags) })
+    }
+
+    fn cudaMallocHost(to: *mut *mut c_void, bytes: usize) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemHostAlloc(to, bytes, 0) })
+    }
+
+    fn cudaHostAlloc(to: *mut *mut c_void, bytes: usize, flags: c_uint) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemHostAlloc(to, bytes, flags) })
+    }
+
+    fn cudaHostGetDevicePointer(to: *mut u64, pointer: *mut c_void, flags: c_uint) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemHostGetDevicePointer_v2(to, pointer, flags) })
+    }
+
+    fn cudaHostGetFlags(flags: *mut c_uint, pointer: *mut c_void) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemHostGetFlags(flags, pointer) })
+    }
+
+    fn cudaHostRegister(pointer: *mut c_void, bytes: usize, flags: c_uint) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemHostRegister_v2(pointer, bytes, flags) })
+    }
+
+    fn cudaHostUnregister(pointer: *mut c_void) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemHostUnregister(pointer) })
+    }
+
+    fn cudaFree(address: u64) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemFree_v2(address) })
+    }
+
+    fn cudaFreeHost(pointer: *mut c_void) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemFreeHost(pointer) })
+    }
+
+    fn cudaMallocAsync / cudaMallocAsync_ptsz(to: *mut u64, bytes: usize, stream: Handle) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemAllocAsync(to, bytes, stream) })
+    }
+
+    fn cudaFreeAsync / cudaFreeAsync_ptsz(address: u64, stream: Handle) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemFreeAsync(address, stream) })
+    }
+
+    fn cudaMemGetInfo(free: *mut usize, total: *mut usize) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemGetInfo_v2(free, total) })
+    }
+
+    fn cudaMemcpy / cudaMemcpy_ptds(to: *mut c_void, from: *const c_void, bytes: usize, _kind: c_int) {
+        ensure()?;
+        copy_now(Copy::row(address(to), address(from), bytes as u64), 0)
+    }
+
+    fn cudaMemcpyAsync / cudaMemcpyAsync_ptsz(to: *mut c_void, from: *const c_void, bytes: usize, _kind: c_int, stream: Handle) {
+        ensure()?;
+        copy_async(Copy::row(address(to), address(from), bytes as u64), stream)
+    }
+
+    fn cudaMemcpyPeer(to: *mut c_void, _to: c_int, from: *const c_void, _from: c_int, bytes: usize) {
+        ensure()?;
+        copy_now(Copy::row(address(to), address(from), bytes as u64), 0)
+    }
+
+    fn cudaMemcpy2D / cudaMemcpy2D_ptds(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, _kind: c_int) {
+        ensure()?;
+        copy_now(copy_2d(to, to_pitch, from, from_pitch, width, height)?, 0)
+    }
+
+    fn cudaMemcpy2DAsync / cudaMemcpy2DAsync_ptsz(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, _kind: c_int, stream: Handle) {
+        ensure()?;
+        copy_async(copy_2d(to, to_pitch, from, from_pitch, width, height)?, stream)
+    }
+
+    fn cudaMemcpy3D / cudaMemcpy3D_ptds(params: *const Copy3d) {
+        ensure()?;
+        copy_now(copy_3d(params)?, 0)
+    }
+
+    fn cudaMemcpy3DAsync / cudaMemcpy3DAsync_ptsz(params: *const Copy3d, stream: Handle) {
+        ensure()?;
+        copy_async(copy_3d(params)?, stream)
+    }
+
+    fn cudaMemcpyToSymbol / cudaMemcpyToSymbol_ptds(of: *const c_void, from: *const c_void, count: usize, offset: usize, _kind: c_int) {
+        copy_now(Copy::row(symbol(of, offset, count)?, address(from), count as u64), 0)
+    }
+
+    fn cudaMemcpyFromSymbol / cudaMemcpyFromSymbol_ptds(to: *mut c_void, of: *const c_void, count: usize, offset: usize, _kind: c_int) {
+        copy_now(Copy::row(address(to), symbol(of, offset, count)?, count as u64), 0)
+    }
+
+    fn cudaMemcpyToSymbolAsync / cudaMemcpyToSymbolAsync_ptsz(of: *const c_void, from: *const c_void, count: usize, offset: usize, _kind: c_int, stream: Handle) {
+        copy_async(Copy::row(symbol(of, offset, count)?, address(from), count as u64), stream)
+    }
+
+    fn cudaMemcpyFromSymbolAsync / cudaMemcpyFromSymbolAsync_ptsz(to: *mut c_void, of: *const c_void, count: usize, offset: usize, _kind: c_int, stream: Handle) {
+        copy_async(Copy::row(address(to), symbol(of, offset, count)?, count as u64), stream)
+    }
+
+    fn cudaMemset / cudaMemset_ptds(at: u64, value: c_int, count: usize) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemsetD8_v2(at, value as u8, count) })
+    }
+
+    fn cudaMemsetAsync / cudaMemsetAsync_ptsz(at: u64, value: c_int, count: usize, stream: Handle) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemsetD8Async(at, value as u8, count, stream) })
+    }
+
+    fn cudaMemset2D / cudaMemset2D_ptds(at: u64, pitch: usize, value: c_int, width: usize, height: usize) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemsetD2D8_v2(at, pitch, value as u8, width, height) })
+    }
+
+    fn cudaMemset2DAsync / cudaMemset2DAsync_ptsz(at: u64, pitch: usize, value: c_int, width: usize, height: usize, stream: Handle) {
+        ensure()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuMemsetD2D8Async(at, pitch, value as u8, width, height, stream) })
+    }
+
+    fn cudaMemAdvise(_at: u64, _count: usize, _advice: c_int, _location: u64) {
+        ensure().map(drop)
+    }
+
+    fn cudaMemPrefetchAsync / cudaMemPrefetchAsync_ptsz(_at: u64, _count: usize, _location: u64, _flags: c_uint, _stream: Handle) {
+        ensure().map(drop)
+    }
+
+    fn cudaStreamAttachMemAsync / cudaStreamAttachMemAsync_ptsz(stream: Handle, _at: u64, _length: usize, _flags: c_uint) {
+        ensure()?.stream(stream).map(drop)
+    }
+
+    fn cudaPointerGetAttributes(to: *mut PointerAttributes, pointer: *const c_void) {
+        let state = ensure()?;
+        let at = address(pointer);
+        let found = state.allocation(at).map(|(_, a)| a.kind);
+        let (kind, device, device_pointer, host_pointer) = match found {
+            Some(MemoryKind::Host) => (1, 0, at, at),
+            Some(MemoryKind::Managed) => (3, 0, at, at),
+            Some(_) => (2, 0, at, 0),
+            None if state.is_device(at) => (2, 0, at, 0),
+            None if state.is_pinned(at) => (1, 0, 0, at),
+            None => (0, -2, 0, at),
+        };
+        // SAFETY: as above.
+        unsafe { out(to, PointerAttributes { kind, device, device_pointer, host_pointer, reserved: [0; 8] }) }
+    }
+}

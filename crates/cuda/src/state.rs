@@ -1,0 +1,622 @@
+//! The one device of the process: its contexts, handles, allocations and errors.
+
+use crate::errors::{self, Code};
+use crate::log;
+use crate::ops::{Graph, GraphExec};
+use hostwarp::memory::FaultKind;
+use hostwarp::memory::map::GLOBAL_BASE;
+use hostwarp::{Device, Error, Event, Kernel, KernelFaultKind, Module, Profile, Stream};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
+
+/// Everything there is of the process's device.
+pub struct State {
+    /// The library's device; its addresses are host addresses too.
+    pub device: Device,
+    /// Compute capability, major and minor.
+    pub sm: (i32, i32),
+    /// Whose bits.
+    pub profile: Profile,
+    /// Bytes of device memory in all.
+    pub capacity: u64,
+    objects: RwLock<HashMap<usize, Object>>,
+    next: AtomicUsize,
+    /// The error that a fault has left for all calls to come; 0 if there is none.
+    sticky: AtomicI32,
+    null: RwLock<Arc<StreamObject>>,
+    /// All streams, to wait for.
+    streams: Mutex<Vec<std::sync::Weak<StreamObject>>>,
+    /// Queuing on the default stream orders it with the others; one at a time.
+    order: Mutex<()>,
+    memory: Mutex<Memory>,
+    /// The primary context's handle and how often it is retained.
+    pub primary: Mutex<Primary>,
+}
+
+/// The primary context.
+#[derive(Default)]
+pub struct Primary {
+    /// Its handle once there is one.
+    pub handle: usize,
+    /// How often it is retained.
+    pub retained: usize,
+    /// Its flags.
+    pub flags: u32,
+}
+
+/// What a handle stands for.
+#[derive(Clone)]
+pub enum Object {
+    /// A context.
+    Context(Arc<ContextObject>),
+    /// A module or a library.
+    Module(Arc<ModuleObject>),
+    /// A kernel, of either.
+    Kernel(Arc<KernelObject>),
+    /// A stream.
+    Stream(Arc<StreamObject>),
+    /// An event.
+    Event(Arc<EventObject>),
+    /// A graph.
+    Graph(Arc<Mutex<Graph>>),
+    /// A graph that can be launched.
+    GraphExec(Arc<Mutex<GraphExec>>),
+    /// A linker.
+    Linker(Arc<Mutex<crate::driver::link::Linker>>),
+}
+
+/// A context: a name for who owns what.
+pub struct ContextObject {
+    /// Its flags.
+    pub flags: AtomicU32,
+    /// Limits set with `cuCtxSetLimit`.
+    pub limits: Mutex<HashMap<i32, usize>>,
+}
+
+/// A loaded module.
+pub struct ModuleObject {
+    /// The library's module.
+    pub module: Module,
+    /// Handles of kernels given out so far, by name.
+    pub kernels: Mutex<HashMap<String, usize>>,
+    /// Where constants lie in device memory: kernels read the bank, programs copy here.
+    pub constants: Mutex<HashMap<String, u64>>,
+    /// The context it was loaded in; 0 for libraries.
+    pub context: usize,
+}
+
+/// A kernel with what was set for it.
+pub struct KernelObject {
+    /// The library's kernel.
+    pub kernel: Kernel,
+    /// Its module's handle.
+    pub module: usize,
+    /// Dynamic shared memory it may ask for.
+    pub max_dynamic: AtomicI32,
+    /// Preferred shared memory, as set.
+    pub carveout: AtomicI32,
+    /// The block of the old `cuFuncSetBlockShape`.
+    pub shape: Mutex<([u32; 3], u32)>,
+}
+
+/// A stream.
+pub struct StreamObject {
+    /// The library's stream.
+    pub stream: Stream,
+    /// Its flags; 1: does not wait for the default stream.
+    pub flags: u32,
+    /// Its priority.
+    pub priority: i32,
+    /// A number of its own.
+    pub id: u64,
+    /// The graph that what is queued goes to instead, while it captures.
+    pub capture: Mutex<Option<Capture>>,
+}
+
+/// A capture under way.
+pub struct Capture {
+    /// The graph.
+    pub graph: Arc<Mutex<Graph>>,
+    /// Its handle.
+    pub handle: usize,
+    /// What the next node depends on.
+    pub after: Vec<usize>,
+    /// Whether this is the stream on which it began.
+    pub origin: bool,
+}
+
+/// An event.
+pub struct EventObject {
+    /// The library's event.
+    pub event: Event,
+    /// Its flags; 2: no times.
+    pub flags: u32,
+    /// Where it was recorded in a capture.
+    pub captured: Mutex<Option<Captured>>,
+}
+
+/// The place of an event in a capture: the graph, its handle and the nodes before it.
+pub type Captured = (Arc<Mutex<Graph>>, usize, Vec<usize>);
+
+/// What an allocation is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemoryKind {
+    /// The device.
+    Device,
+    /// Page-locked host memory.
+    Host,
+    /// Managed memory.
+    Managed,
+    /// The shadow of a constant.
+    Constant,
+}
+
+/// An allocation.
+#[derive(Clone, Copy, Debug)]
+pub struct Allocation {
+    /// Its size as asked for.
+    pub size: u64,
+    /// What it is for.
+    pub kind: MemoryKind,
+    /// The context it belongs to.
+    pub context: usize,
+    /// A number of its own.
+    pub id: u64,
+}
+
+#[derive(Default)]
+struct Memory {
+    live: BTreeMap<u64, Allocation>,
+    constants: HashMap<u64, (std::sync::Weak<ModuleObject>, String)>,
+    registered: BTreeMap<u64, u64>,
+    count: u64,
+}
+
+static STATE: OnceLock<Result<State, String>> = OnceLock::new();
+
+thread_local! {
+    static CONTEXTS: RefCell<Vec<usize>> = const { RefCell::new(vec![]) };
+    static PER_THREAD: Cell<bool> = const { Cell::new(false) };
+    static OWN_STREAM: RefCell<Option<Arc<StreamObject>>> = const { RefCell::new(None) };
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Runs a call whose default stream is the calling thread's own.
+pub fn with_per_thread_default<T>(call: impl FnOnce() -> T) -> T {
+    let before = PER_THREAD.replace(true);
+    let result = call();
+    PER_THREAD.set(before);
+    result
+}
+
+/// Makes the device, once.
+pub fn init() -> Result<&'static State, Code> {
+    let made = STATE.get_or_init(|| State::new().map_err(|e| e.to_string()));
+    made.as_ref().map_err(|why| {
+        log::explain(&format!("there is no device: {why}"));
+        errors::NO_DEVICE
+    })
+}
+
+/// The device, if `cuInit` has been called.
+pub fn state() -> Result<&'static State, Code> {
+    match STATE.get() {
+        Some(Ok(state)) => Ok(state),
+        Some(Err(_)) => Err(errors::NO_DEVICE),
+        None => Err(errors::NOT_INITIALIZED),
+    }
+}
+
+/// The device, where the calling thread has a context and no fault has ended it.
+pub fn ready() -> Result<&'static State, Code> {
+    let state = state()?;
+    current().ok_or(errors::INVALID_CONTEXT)?;
+    state.check()?;
+    Ok(state)
+}
+
+/// The calling thread's context.
+pub fn current() -> Option<usize> {
+    CONTEXTS.with_borrow(|stack| stack.last().copied()).filter(|&c| c != 0)
+}
+
+/// Changes the calling thread's stack of contexts.
+pub fn contexts<T>(change: impl FnOnce(&mut Vec<usize>) -> T) -> T {
+    CONTEXTS.with_borrow_mut(change)
+}
+
+fn parse_sm() -> (i32, i32) {
+    let text = std::env::var("HOSTWARP_SM").unwrap_or_default();
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    match digits.parse::<i32>() {
+        Ok(n) if (10..1000).contains(&n) => (n / 10, n % 10),
+        _ => (9, 0),
+    }
+}
+
+fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let scale = match unit.trim_end_matches(['b', 'B', 'i']) {
+        "" => 0,
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << scale)
+}
+
+impl State {
+    fn new() -> Result<State, Error> {
+        let mut builder = Device::builder().at_host_addresses();
+        if let Some(bytes) = std::env::var("HOSTWARP_MEMORY").ok().as_deref().and_then(parse_size) {
+            builder = builder.memory(bytes);
+        }
+        if let Some(n) = std::env::var("HOSTWARP_THREADS").ok().and_then(|n| n.parse().ok()) {
+            builder = builder.threads(n);
+        }
+        let device = builder.build()?;
+        let null = Arc::new(StreamObject::new(&device, 0, 0, 0));
+        let profile = match std::env::var("HOSTWARP_PROFILE").as_deref() {
+            Ok("sm_90") => Profile::Sm90,
+            _ => Profile::default(),
+        };
+        Ok(State {
+            capacity: device.memory().info().capacity,
+            device,
+            sm: parse_sm(),
+            profile,
+            objects: RwLock::default(),
+            next: AtomicUsize::new(0x10),
+            sticky: AtomicI32::new(0),
+            null: RwLock::new(null),
+            streams: Mutex::default(),
+            order: Mutex::default(),
+            memory: Mutex::default(),
+            primary: Mutex::default(),
+        })
+    }
+
+    // Handles.
+
+    /// A handle for something.
+    pub fn insert(&self, object: Object) -> usize {
+        // Aligned like pointers, and clear of the numbers that stand for default streams.
+        let handle = self.next.fetch_add(1, Ordering::Relaxed) * 0x100;
+        self.objects.write().unwrap_or_else(|e| e.into_inner()).insert(handle, object);
+        handle
+    }
+
+    /// Forgets a handle.
+    pub fn remove(&self, handle: usize) -> Option<Object> {
+        self.objects.write().unwrap_or_else(|e| e.into_inner()).remove(&handle)
+    }
+
+    /// What a handle stands for.
+    pub fn object(&self, handle: usize) -> Option<Object> {
+        self.objects.read().unwrap_or_else(|e| e.into_inner()).get(&handle).cloned()
+    }
+
+    /// The context of a handle.
+    pub fn context(&self, handle: usize) -> Result<Arc<ContextObject>, Code> {
+        match self.object(handle) {
+            Some(Object::Context(c)) => Ok(c),
+            _ => Err(errors::INVALID_CONTEXT),
+        }
+    }
+
+    /// The module of a handle.
+    pub fn module(&self, handle: usize) -> Result<Arc<ModuleObject>, Code> {
+        match self.object(handle) {
+            Some(Object::Module(m)) => Ok(m),
+            _ => Err(errors::INVALID_HANDLE),
+        }
+    }
+
+    /// The kernel of a handle.
+    pub fn kernel(&self, handle: usize) -> Result<Arc<KernelObject>, Code> {
+        match self.object(handle) {
+            Some(Object::Kernel(k)) => Ok(k),
+            _ => Err(errors::INVALID_HANDLE),
+        }
+    }
+
+    /// The event of a handle.
+    pub fn event(&self, handle: usize) -> Result<Arc<EventObject>, Code> {
+        match self.object(handle) {
+            Some(Object::Event(e)) => Ok(e),
+            _ => Err(errors::INVALID_HANDLE),
+        }
+    }
+
+    /// The graph of a handle.
+    pub fn graph(&self, handle: usize) -> Result<Arc<Mutex<Graph>>, Code> {
+        match self.object(handle) {
+            Some(Object::Graph(g)) => Ok(g),
+            _ => Err(errors::INVALID_VALUE),
+        }
+    }
+
+    /// What kind of node a handle is, in whichever graph.
+    pub fn find_node(&self, node: usize) -> Option<i32> {
+        let objects = self.objects.read().unwrap_or_else(|e| e.into_inner());
+        objects.values().find_map(|object| match object {
+            Object::Graph(graph) => {
+                lock(graph).nodes.iter().find(|n| n.handle == node).map(|n| n.op.node_type())
+            }
+            _ => None,
+        })
+    }
+
+    // Streams.
+
+    /// The stream of a handle: 0 is the default one, 1 the one all wait for, 2 the calling thread's.
+    pub fn stream(&self, handle: usize) -> Result<Arc<StreamObject>, Code> {
+        match handle {
+            0 if !PER_THREAD.get() => Ok(self.null()),
+            1 => Ok(self.null()),
+            0 | 2 => Ok(self.own_stream()),
+            _ => match self.object(handle) {
+                Some(Object::Stream(s)) => Ok(s),
+                _ => Err(errors::INVALID_HANDLE),
+            },
+        }
+    }
+
+    fn null(&self) -> Arc<StreamObject> {
+        self.null.read().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    fn own_stream(&self) -> Arc<StreamObject> {
+        OWN_STREAM.with_borrow_mut(|own| match own {
+            Some(stream) if stream.stream.error().is_none() => stream.clone(),
+            _ => own.insert(self.new_stream(0, 0)).clone(),
+        })
+    }
+
+    /// A new stream.
+    pub fn new_stream(&self, flags: u32, priority: i32) -> Arc<StreamObject> {
+        static COUNT: AtomicUsize = AtomicUsize::new(1);
+        let id = COUNT.fetch_add(1, Ordering::Relaxed) as u64;
+        let stream = Arc::new(StreamObject::new(&self.device, flags, priority, id));
+        let mut streams = lock(&self.streams);
+        streams.retain(|s| s.strong_count() > 0);
+        streams.push(Arc::downgrade(&stream));
+        stream
+    }
+
+    /// Queues work with the order that default streams have: what is queued on the default stream comes after everything in blocking streams, and
+    /// they after it.
+    pub fn queue(&self, on: &Arc<StreamObject>, work: impl FnOnce() -> Result<(), Error> + Send + 'static) {
+        let _one = lock(&self.order);
+        self.order(on);
+        on.stream.enqueue(move || {
+            let done = work();
+            if let Err(error) = &done
+                && let Ok(state) = state()
+            {
+                state.fail(error);
+            }
+            done
+        });
+    }
+
+    /// Records an event with the same order.
+    pub fn mark(&self, on: &Arc<StreamObject>, event: &Event) {
+        let _one = lock(&self.order);
+        self.order(on);
+        on.stream.record(event);
+    }
+
+    fn order(&self, on: &Arc<StreamObject>) {
+        let null = self.null();
+        if Arc::ptr_eq(on, &null) {
+            let others: Vec<_> = lock(&self.streams).iter().filter_map(std::sync::Weak::upgrade).collect();
+            for other in others.iter().filter(|s| s.flags & 1 == 0 && !s.stream.is_idle()) {
+                let event = Event::new();
+                other.stream.record(&event);
+                null.stream.wait(&event);
+            }
+        } else if on.flags & 1 == 0 && !null.stream.is_idle() {
+            let event = Event::new();
+            null.stream.record(&event);
+            on.stream.wait(&event);
+        }
+    }
+
+    /// Waits for a stream.
+    pub fn wait(&self, on: &StreamObject) -> Result<(), Code> {
+        let done = on.stream.synchronize();
+        self.check()?;
+        done.map_err(|e| code_of(&e))
+    }
+
+    /// Waits for everything.
+    pub fn wait_all(&self) -> Result<(), Code> {
+        let streams: Vec<_> = lock(&self.streams).iter().filter_map(std::sync::Weak::upgrade).collect();
+        for stream in &streams {
+            let _ = stream.stream.synchronize();
+        }
+        let _ = self.null().stream.synchronize();
+        self.check()
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        let streams: Vec<_> = lock(&self.streams).iter().filter_map(std::sync::Weak::upgrade).collect();
+        streams.iter().all(|s| s.stream.is_idle()) && self.null().stream.is_idle()
+    }
+
+    // Errors.
+
+    /// The error that a fault has left.
+    pub fn check(&self) -> Result<(), Code> {
+        match self.sticky.load(Ordering::Acquire) {
+            0 => Ok(()),
+            code => Err(Code(code)),
+        }
+    }
+
+    /// Keeps an error for all calls to come, and explains it.
+    pub fn fail(&self, error: &Error) {
+        let code = code_of(error);
+        if self.sticky.compare_exchange(0, code.0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            log::explain(&error.to_string());
+        }
+    }
+
+    /// Begins anew after a fault: the streams that had it are dead.
+    pub fn reset(&self) {
+        let _ = self.wait_all();
+        *self.null.write().unwrap_or_else(|e| e.into_inner()) =
+            Arc::new(StreamObject::new(&self.device, 0, 0, 0));
+        self.sticky.store(0, Ordering::Release);
+    }
+
+    // Memory.
+
+    /// Allocates for the calling thread's context.
+    pub fn alloc(&self, size: u64, align: u64, kind: MemoryKind) -> Result<u64, Code> {
+        if size == 0 {
+            return Err(errors::INVALID_VALUE);
+        }
+        let address = match self.device.memory().alloc_with(size, align.max(512), None) {
+            Ok(address) => address,
+            // What is freed behind kernels may be enough.
+            Err(_) => {
+                self.wait_all()?;
+                let again = self.device.memory().alloc_with(size, align.max(512), None);
+                again.map_err(|_| errors::OUT_OF_MEMORY)?
+            }
+        };
+        let mut memory = lock(&self.memory);
+        memory.count += 1;
+        let id = memory.count;
+        memory.live.insert(address, Allocation { size, kind, context: current().unwrap_or(0), id });
+        Ok(address)
+    }
+
+    /// Frees at once.
+    pub fn free(&self, address: u64) -> Result<(), Code> {
+        let removed = lock(&self.memory).live.remove(&address);
+        removed.ok_or(errors::INVALID_VALUE)?;
+        self.device.memory().free(address).map_err(|_| errors::INVALID_VALUE)
+    }
+
+    /// Frees everything of a context.
+    pub fn free_all(&self, context: usize) {
+        let of_it: Vec<u64> = lock(&self.memory)
+            .live
+            .iter()
+            .filter(|(_, a)| a.context == context && a.kind != MemoryKind::Constant)
+            .map(|(address, _)| *address)
+            .collect();
+        for address in of_it {
+            let _ = self.free(address);
+        }
+    }
+
+    /// The allocation around an address.
+    pub fn allocation(&self, address: u64) -> Option<(u64, Allocation)> {
+        let memory = lock(&self.memory);
+        let (base, found) = memory.live.range(..=address).next_back()?;
+        (address < base + found.size.max(1)).then_some((*base, *found))
+    }
+
+    /// Whether an address is one of the device's.
+    pub fn is_device(&self, address: u64) -> bool {
+        address.wrapping_sub(GLOBAL_BASE) < self.capacity
+    }
+
+    /// Remembers host memory as page-locked.
+    pub fn register(&self, address: u64, size: u64) -> Result<(), Code> {
+        let mut memory = lock(&self.memory);
+        if memory.registered.range(..address + size).next_back().is_some_and(|(a, n)| a + n > address) {
+            return Err(errors::HOST_MEMORY_ALREADY_REGISTERED);
+        }
+        memory.registered.insert(address, size);
+        Ok(())
+    }
+
+    /// Forgets it.
+    pub fn unregister(&self, address: u64) -> Result<(), Code> {
+        lock(&self.memory).registered.remove(&address).map(drop).ok_or(errors::HOST_MEMORY_NOT_REGISTERED)
+    }
+
+    /// Whether copies may use the host's memory while the host goes on.
+    pub fn is_pinned(&self, address: u64) -> bool {
+        self.is_device(address)
+            || lock(&self.memory)
+                .registered
+                .range(..=address)
+                .next_back()
+                .is_some_and(|(a, n)| address - a < *n)
+    }
+
+    /// Keeps the place of a constant's shadow.
+    pub fn shadow(&self, address: u64, of: &Arc<ModuleObject>, name: &str) {
+        lock(&self.memory).constants.insert(address, (Arc::downgrade(of), name.to_string()));
+    }
+
+    /// What was written to a constant's shadow goes to the bank that kernels read.
+    pub fn update_constant(&self, address: u64, len: u64) -> Result<(), Error> {
+        let found = {
+            let memory = lock(&self.memory);
+            if memory.constants.is_empty() {
+                return Ok(());
+            }
+            let Some((base, _)) = memory.live.range(..=address + len.max(1) - 1).next_back() else {
+                return Ok(());
+            };
+            memory.constants.get(base).map(|(module, name)| (*base, module.clone(), name.clone()))
+        };
+        if let Some((base, module, name)) = found
+            && let Some(module) = module.upgrade()
+        {
+            let mut bytes = vec![0; module.module.symbol(&name)?.size as usize];
+            self.device.memory().read(base, &mut bytes)?;
+            module.module.write_symbol(&name, &bytes)?;
+        }
+        Ok(())
+    }
+}
+
+impl StreamObject {
+    fn new(device: &Device, flags: u32, priority: i32, id: u64) -> StreamObject {
+        StreamObject { stream: device.stream(), flags, priority, id, capture: Mutex::default() }
+    }
+}
+
+/// The code for an error of the library's.
+pub fn code_of(error: &Error) -> Code {
+    match error {
+        Error::Input(_) => errors::INVALID_PTX,
+        Error::Launch(_) => errors::INVALID_VALUE,
+        Error::Memory(hostwarp::MemoryError::OutOfDeviceMemory { .. }) => errors::OUT_OF_MEMORY,
+        Error::Memory(_) => errors::INVALID_VALUE,
+        Error::Unsupported { .. } => errors::NOT_SUPPORTED,
+        Error::Bug(_) => errors::UNKNOWN,
+        Error::Fault(fault) => match &fault.kind {
+            KernelFaultKind::Memory(fault) => match fault.kind {
+                FaultKind::Misaligned { .. } => errors::MISALIGNED_ADDRESS,
+                FaultKind::WrongSpace { .. } => errors::INVALID_ADDRESS_SPACE,
+                _ => errors::ILLEGAL_ADDRESS,
+            },
+            KernelFaultKind::Assert => errors::ASSERT,
+            KernelFaultKind::BadCall | KernelFaultKind::BadReturn => errors::INVALID_PC,
+            KernelFaultKind::StackOverflow => errors::HARDWARE_STACK_ERROR,
+            KernelFaultKind::Deadlock { .. } | KernelFaultKind::OutOfFuel | KernelFaultKind::Timeout => {
+                errors::LAUNCH_TIMEOUT
+            }
+            KernelFaultKind::BadBarrier { .. } => errors::ILLEGAL_INSTRUCTION,
+            KernelFaultKind::Unsupported(_) => errors::NOT_SUPPORTED,
+            _ => errors::LAUNCH_FAILED,
+        },
+    }
+}

@@ -1,0 +1,144 @@
+//! The drop-in libraries under NVIDIA's names, and the programs that show that they work.
+
+use crate::{Result, cargo, run};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+fn said<T, E: std::fmt::Display>(result: std::result::Result<T, E>, what: &Path) -> Result<T> {
+    result.map_err(|e| format!("{}: {e}", what.display()))
+}
+
+/// Fills `target/dropin` with `libcuda.so.1`, `libcudart.so.13` and `.12`: one library, and two small ones that carry the version nodes programs
+/// were linked against.
+pub fn build() -> Result {
+    directory().map(|directory| println!("{}", directory.display()))
+}
+
+fn directory() -> Result<PathBuf> {
+    let release = std::env::args().any(|a| a == "--release");
+    let build = ["build", "-p", "hostwarp-cuda", "--release"];
+    cargo(&build[..if release { 4 } else { 3 }], &[])?;
+    let target = root().join("target");
+    let library = target.join(if release { "release" } else { "debug" }).join("libhostwarp_cuda.so");
+    let out = target.join("dropin");
+    if out.exists() {
+        said(fs::remove_dir_all(&out), &out)?;
+    }
+    said(fs::create_dir_all(&out), &out)?;
+    let main = out.join("libcuda.so.1");
+    said(fs::copy(&library, &main), &library)?;
+    said(symlink("libcuda.so.1", out.join("libcuda.so")), &main)?;
+    for major in ["12", "13"] {
+        let name = format!("libcudart.so.{major}");
+        let (script, shim) = (out.join(format!("{name}.map")), out.join(&name));
+        said(fs::write(&script, format!("{name} {{ global: hostwarp_cudart; local: *; }};\n")), &script)?;
+        let source = out.join("shim.c");
+        said(fs::write(&source, "int hostwarp_cudart(void) { return 0; }\n"), &source)?;
+        let (path, script) = (shim.display().to_string(), script.display().to_string());
+        let options = [
+            "-shared".to_string(),
+            "-fPIC".into(),
+            "-o".into(),
+            path,
+            source.display().to_string(),
+            format!("-Wl,-soname,{name}"),
+            format!("-Wl,--version-script={script}"),
+            "-Wl,--no-as-needed".into(),
+            main.display().to_string(),
+            "-Wl,-rpath,$ORIGIN".into(),
+        ];
+        run("cc", &options.iter().map(String::as_str).collect::<Vec<_>>(), &[])?;
+    }
+    Ok(out)
+}
+
+/// nvcc from PyPI, in `target/nvcc` or where `HOSTWARP_NVCC` says.
+fn nvcc() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("HOSTWARP_NVCC") {
+        return Ok(PathBuf::from(path));
+    }
+    let at = root().join("target/nvcc");
+    let nvcc = at.join("nvidia/cu13/bin/nvcc");
+    if !nvcc.exists() {
+        let at = at.display().to_string();
+        let packages =
+            ["nvidia-cuda-nvcc", "nvidia-cuda-runtime", "nvidia-cuda-crt", "nvidia-cuda-cccl", "nvidia-nvvm"];
+        let install = [&["-m", "pip", "install", "-q", "--target", &at], &packages[..]].concat();
+        run("python3", &install, &[])?;
+    }
+    Ok(nvcc)
+}
+
+/// Compiles the programs of `tests/cuda` with nvcc, runs them on the drop-in libraries and compares what they print with the comments at their head.
+pub fn programs() -> Result {
+    let (dropin, nvcc) = (directory()?, nvcc()?);
+    let home = nvcc.parent().and_then(Path::parent).ok_or("nvcc has no directory")?.to_path_buf();
+    let out = root().join("target/cuda-programs");
+    said(fs::create_dir_all(&out), &out)?;
+    // The real one to link against, so that programs are what their users have; the drop-in takes its place when they run.
+    let link = out.join("libcudart.so");
+    if !link.exists() {
+        said(symlink(home.join("lib/libcudart.so.13"), &link), &link)?;
+    }
+    let sources = root().join("tests/cuda");
+    let mut all: Vec<PathBuf> =
+        said(fs::read_dir(&sources), &sources)?.filter_map(|e| Some(e.ok()?.path())).collect();
+    all.retain(|p| p.extension().is_some_and(|e| e == "cu"));
+    all.sort();
+    let mut failed = vec![];
+    for source in &all {
+        let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        match one(source, &out.join(&name), (&nvcc, &home, &dropin)) {
+            Ok(()) => println!("ok      {name}"),
+            Err(why) => {
+                println!("FAILED  {name}: {why}");
+                failed.push(name);
+            }
+        }
+    }
+    println!("{} of {} programs", all.len() - failed.len(), all.len());
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+/// The lines that begin with `// out: `, and what `// args: ` adds to nvcc's.
+fn heads(text: &str, key: &str) -> Vec<String> {
+    text.lines().filter_map(|line| line.strip_prefix(key)).map(str::to_string).collect()
+}
+
+fn one(source: &Path, program: &Path, (nvcc, home, dropin): (&Path, &Path, &Path)) -> Result {
+    let text = said(fs::read_to_string(source), source)?;
+    let expected = heads(&text, "// out: ").join("\n");
+    let compiled = Command::new(nvcc)
+        .args(["-cudart", "shared", "-std=c++17", "-arch=compute_90", "-code=compute_90"])
+        .args(
+            heads(&text, "// args: ")
+                .iter()
+                .flat_map(|l| l.split(' ').map(str::to_string).collect::<Vec<_>>()),
+        )
+        .arg(format!("-I{}", home.join("include").display()))
+        .arg(format!("-I{}", home.join("include/cccl").display()))
+        .arg(format!("-L{}", program.with_file_name("").display()))
+        .arg("-o")
+        .args([program, source])
+        .output();
+    let compiled = said(compiled, nvcc)?;
+    if !compiled.status.success() {
+        return Err(format!("nvcc: {}", String::from_utf8_lossy(&compiled.stderr)));
+    }
+    let ran = said(Command::new(program).env("LD_LIBRARY_PATH", dropin).output(), program)?;
+    let got = String::from_utf8_lossy(&ran.stdout).trim_end().to_string();
+    if got != expected || !ran.status.success() {
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        return Err(format!(
+            "{}\n--- expected\n{expected}\n--- got\n{got}\n--- errors\n{errors}",
+            ran.status
+        ));
+    }
+    Ok(())
+}
