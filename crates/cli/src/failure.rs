@@ -1,6 +1,7 @@
 //! Why a command did not work out, and the exit code that says so.
 
-use hostwarp::{Error, ErrorKind};
+use crate::limits;
+use hostwarp::{Error, ErrorKind, Exceeded, KernelFaultKind};
 
 /// Exit codes; see `hostwarp --help`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,6 +91,12 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+impl From<Exceeded> for Failure {
+    fn from(e: Exceeded) -> Failure {
+        limits::exceeded(e, None)
+    }
+}
+
 impl From<Error> for Failure {
     fn from(e: Error) -> Failure {
         let exit = e.kind().into();
@@ -99,7 +106,13 @@ impl From<Error> for Failure {
                 text: crate::input::render(&input.diagnostics, &input.text, &input.name),
                 rendered: true,
             },
-            other => Failure::new(exit, other.to_string()),
+            Error::Limit { during, exceeded } => limits::exceeded(exceeded, Some(during)),
+            other => {
+                if matches!(&other, Error::Fault(fault) if fault.kind == KernelFaultKind::Timeout) {
+                    limits::time_is_up();
+                }
+                Failure::new(exit, other.to_string())
+            }
         }
     }
 }

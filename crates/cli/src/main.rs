@@ -11,6 +11,7 @@ mod half;
 #[cfg(debug_assertions)]
 mod inject;
 mod input;
+mod limits;
 mod npy;
 mod number;
 mod output;
@@ -21,6 +22,7 @@ mod value;
 use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
 use commands::Command;
 use failure::{Exit, Failure};
+use limits::LimitArgs;
 use std::panic;
 use std::sync::Once;
 
@@ -44,6 +46,8 @@ struct Cli {
     /// Colours in the output; auto: on a terminal, unless NO_COLOR is set.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Everywhere")]
     color: Colour,
+    #[command(flatten)]
+    limits: LimitArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -68,7 +72,7 @@ fn main() {
     };
     #[cfg(debug_assertions)]
     inject::end();
-    std::process::exit(exit);
+    limits::exit(exit);
 }
 
 fn run() -> i32 {
@@ -92,7 +96,9 @@ fn run() -> i32 {
         Colour::Never => anstream::ColorChoice::Never.write_global(),
     }
     let json = cli.command.json();
-    match cli.command.run() {
+    let limits = cli.limits.begin();
+    let done = limits.within(|| cli.command.run());
+    match done.unwrap_or_else(|e| Err(limits::exceeded(e, None))) {
         Ok(()) => 0,
         Err(Failure::Quiet(exit)) => exit as i32,
         Err(Failure::Stdout(e)) => complain_of_stdout(&e),

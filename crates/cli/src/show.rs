@@ -84,6 +84,7 @@ impl Summary {
         let mut first = vec![];
         let mut piece = vec![0; PIECE.min(bytes)];
         for at in (0..bytes).step_by(PIECE) {
+            hostwarp_system::limits::poll_many(PIECE / 64);
             let piece = &mut piece[..PIECE.min(bytes - at)];
             read(at, piece)?;
             if at == 0 {

@@ -1,10 +1,11 @@
 //! `NAME=VALUE`: what a kernel's parameter or a symbol is given.
 
+use crate::failure::Failure;
 use crate::half::{BF16, F16};
-use crate::npy;
+use crate::{input, npy};
 use crate::number::{self, element, size, type_name};
 use hostwarp::isa::{Kind, Ty};
-use hostwarp_system::file::{self, Replacement};
+use hostwarp_system::file::Replacement;
 use std::path::{Path, PathBuf};
 
 /// How values are written, for help and errors.
@@ -259,8 +260,14 @@ fn named_npy(path: &Path) -> bool {
 
 impl Data {
     /// Reads a file: `.npy` by its first bytes, otherwise raw.
-    pub fn read(ty: Option<Ty>, path: &Path) -> Result<Data, String> {
-        let bytes = file::read(path).map_err(|e| format!("cannot read `{}`: {e}", path.display()))?;
+    pub fn read(ty: Option<Ty>, path: &Path) -> Result<Data, Failure> {
+        // As raw bytes, as data, and in device memory.
+        let bytes = input::read_file(path, 3, usize::MAX)
+            .map_err(|e| input::failure(&format!("`{}`", path.display()), "", e))?;
+        Data::from_bytes(ty, path, bytes).map_err(Failure::input)
+    }
+
+    fn from_bytes(ty: Option<Ty>, path: &Path, bytes: Vec<u8>) -> Result<Data, String> {
         let wrong = |e: String| format!("`{}`: {e}", path.display());
         if !npy::is_npy(&bytes) {
             if named_npy(path) {

@@ -94,6 +94,7 @@ impl<'m> Body<'m> {
     pub fn statements(&mut self, c: &mut Checker<'m>, block: Block<'m>) {
         // Labels are seen in all of the block, before they stand too.
         for statement in block.statements() {
+            hostwarp_system::poll();
             match statement {
                 Statement::Label(label) => {
                     let index = self.labels;
@@ -126,6 +127,7 @@ impl<'m> Body<'m> {
             }
         }
         for statement in block.statements() {
+            hostwarp_system::poll();
             match statement {
                 Statement::Declaration(d) => c.declaration(d, true),
                 Statement::Instruction(i) => self.instruction(c, i),

@@ -4,8 +4,8 @@ use crate::executor::Executor;
 use crate::jit::llvm::Llvm;
 use crate::jit::target::{Target, X86Level};
 use crate::threads::Threads;
-use crate::{Buffer, Cache, Effort, Error, Module, Options, Pod};
-use hostwarp_memory::DeviceMemory;
+use crate::{Buffer, Cache, Effort, Error, Limits, Module, Options, Pod};
+use hostwarp_memory::{DEFAULT_CAPACITY, DeviceMemory};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -56,7 +56,7 @@ pub struct DeviceBuilder {
 }
 
 impl DeviceBuilder {
-    /// Bytes of device memory. They are reserved, not used, until a kernel or a copy touches them.
+    /// Bytes of device memory; 16 GiB, or what the host has if that is less, unless set. They are reserved, not used, until a kernel or a copy touches them.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
         self
@@ -111,9 +111,12 @@ impl DeviceBuilder {
 
     /// The device.
     pub fn build(self) -> Result<Device, Error> {
+        let of_host = Limits::new().memory_limit();
         let memory = match self.memory {
             capacity if self.at_host_addresses => DeviceMemory::at_host_addresses(capacity)?,
             Some(bytes) => DeviceMemory::with_capacity(bytes)?,
+            // More than the host has would end the process when it is used.
+            None if of_host < DEFAULT_CAPACITY => DeviceMemory::with_capacity(of_host)?,
             None => DeviceMemory::new()?,
         };
         let threads =
@@ -153,7 +156,18 @@ impl Device {
 
     /// Loads a PTX module with options.
     pub fn load_with(&self, name: &str, ptx: impl AsRef<[u8]>, options: Options) -> Result<Module, Error> {
-        Module::load(self, name, ptx.as_ref(), options)
+        self.load_within(name, ptx, options, &Limits::new())
+    }
+
+    /// Loads a PTX module within limits: reading, checking and lowering it count.
+    pub fn load_within(
+        &self,
+        name: &str,
+        ptx: impl AsRef<[u8]>,
+        options: Options,
+        limits: &Limits,
+    ) -> Result<Module, Error> {
+        Module::load(self, name, ptx.as_ref(), options, limits)
     }
 
     /// A buffer of `len` zeros.

@@ -1,7 +1,7 @@
 //! What can go wrong, in five kinds.
 
 use hostwarp_compile::{Diagnostic, Style};
-use hostwarp_interp::KernelFault;
+use hostwarp_interp::{Exceeded, KernelFault, KernelFaultKind};
 use hostwarp_memory::MemoryError;
 use std::fmt;
 
@@ -40,6 +40,13 @@ pub enum Error {
         /// What it needs.
         what: String,
     },
+    /// A limit was reached before the kernel ran.
+    Limit {
+        /// What was under way.
+        during: &'static str,
+        /// Which limit.
+        exceeded: Exceeded,
+    },
     /// A defect of Hostwarp.
     Bug(String),
 }
@@ -60,16 +67,23 @@ impl Error {
         Error::Launch(text.into())
     }
 
+    pub(crate) fn limit(during: &'static str) -> impl Fn(Exceeded) -> Error {
+        move |exceeded| Error::Limit { during, exceeded }
+    }
+
     /// Whose fault it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Input(_) => ErrorKind::Input,
             Error::Launch(_) | Error::Memory(_) => ErrorKind::Launch,
             Error::Fault(f) => match f.kind {
-                hostwarp_interp::KernelFaultKind::Unsupported(_) => ErrorKind::Unsupported,
+                KernelFaultKind::Unsupported(_) => ErrorKind::Unsupported,
+                KernelFaultKind::OutOfMemory(_) => ErrorKind::Launch,
                 _ => ErrorKind::Fault,
             },
             Error::Unsupported { .. } => ErrorKind::Unsupported,
+            Error::Limit { exceeded: Exceeded::Memory { .. }, .. } => ErrorKind::Launch,
+            Error::Limit { .. } => ErrorKind::Fault,
             Error::Bug(_) => ErrorKind::Bug,
         }
     }
@@ -102,6 +116,7 @@ impl fmt::Display for Error {
             Error::Unsupported { kernel, line, what } => {
                 write!(f, "kernel `{kernel}`, line {line}: not supported yet: {what}")
             }
+            Error::Limit { during, exceeded } => write!(f, "{during}: {exceeded}"),
             Error::Bug(text) => write!(f, "this is a bug in Hostwarp: {text}"),
         }
     }

@@ -149,6 +149,7 @@ pub struct LaunchBuilder<'a> {
     fuel: Option<u64>,
     timeout: Option<Duration>,
     cancel: Option<Arc<AtomicBool>>,
+    limits: Limits,
     progress: Option<&'a Progress<'a>>,
 }
 
@@ -156,6 +157,8 @@ pub struct LaunchBuilder<'a> {
 pub const MAX_CTA_THREADS: u64 = 1024;
 /// Bytes of shared memory a CTA may have: what sm_90 allows.
 pub const MAX_SHARED: u64 = 227 * 1024;
+/// Bytes of local memory a thread may have: what CUDA allows on all GPUs.
+pub const MAX_LOCAL: u64 = 512 * 1024;
 
 impl<'a> LaunchBuilder<'a> {
     pub(crate) fn new(kernel: &'a Kernel) -> LaunchBuilder<'a> {
@@ -175,6 +178,7 @@ impl<'a> LaunchBuilder<'a> {
             fuel: None,
             timeout: None,
             cancel: None,
+            limits: Limits::new(),
             progress: None,
         }
     }
@@ -256,13 +260,20 @@ impl<'a> LaunchBuilder<'a> {
         self
     }
 
+    /// What the launch may take: getting the kernel ready counts, and what others do within the same limits. [`fuel`](Self::fuel), [`timeout`](Self::timeout) and
+    /// [`cancel`](Self::cancel) of the launch itself take the place of theirs.
+    pub fn limits(mut self, limits: &Limits) -> Self {
+        self.limits = limits.clone();
+        self
+    }
+
     /// Stops the launch after about so many instructions, counted once per warp.
     pub fn fuel(mut self, instructions: u64) -> Self {
         self.fuel = Some(instructions);
         self
     }
 
-    /// Stops the launch after this time.
+    /// Stops the launch after this time. Getting the kernel ready counts.
     pub fn timeout(mut self, time: Duration) -> Self {
         self.timeout = Some(time);
         self
@@ -331,7 +342,9 @@ impl<'a> LaunchBuilder<'a> {
 
     fn run_checked(self, block: [u32; 3], params: &[u8]) -> Result<Report, Error> {
         let began = Instant::now();
-        let ready = self.prepare(block)?;
+        let limits = self.all_limits();
+        let limit = Error::limit("while the kernel was made ready");
+        let ready = limits.within(|| self.prepare(block, &limits)).map_err(limit)??;
         let prepare = began.elapsed();
         let module = self.kernel.module();
         let device = module.device();
@@ -341,14 +354,6 @@ impl<'a> LaunchBuilder<'a> {
         launch.dynamic_shared = self.shared;
         launch.globals_base = module.globals_base();
         launch.grid_id = device.next_launch();
-        let mut limits = Limits::default();
-        if let Some(fuel) = self.fuel {
-            limits = limits.with_fuel(fuel);
-        }
-        limits.deadline = self.timeout.and_then(|t| Instant::now().checked_add(t));
-        if let Some(cancel) = &self.cancel {
-            limits.cancel = cancel.clone();
-        }
         launch.limits = limits;
         let threads = (device.kept_threads(), self.threads.unwrap_or(device.threads()));
         let began = Instant::now();
@@ -400,8 +405,27 @@ impl<'a> LaunchBuilder<'a> {
         })
     }
 
+    fn all_limits(&self) -> Limits {
+        let mut limits = self.limits.clone();
+        if let Some(fuel) = self.fuel {
+            limits = limits.with_fuel(fuel);
+        }
+        if let Some(timeout) = self.timeout {
+            limits = limits.with_timeout(timeout);
+        }
+        if let Some(cancel) = &self.cancel {
+            limits = limits.with_cancel(cancel.clone());
+        }
+        limits
+    }
+
     /// What the kernel looks like on its way, for this launch.
     pub fn emit(self, what: Emit) -> Result<String, Error> {
+        let limit = Error::limit("while the kernel was made ready");
+        self.all_limits().within(|| self.text(what)).map_err(limit)?
+    }
+
+    fn text(&self, what: Emit) -> Result<String, Error> {
         let block = self.check()?;
         let width = self.choose_width(block)?;
         let mut program = self.program(Assume::for_block(block, width))?;
@@ -465,6 +489,12 @@ impl<'a> LaunchBuilder<'a> {
         if shared > MAX_SHARED {
             return Err(Error::launch(format!(
                 "{shared} bytes of shared memory are wanted; a block has at most {MAX_SHARED}"
+            )));
+        }
+        let local = u64::from(self.kernel.compiled().info.local_bytes);
+        if local > MAX_LOCAL {
+            return Err(Error::launch(format!(
+                "a thread wants {local} bytes of local memory; it has at most {MAX_LOCAL}"
             )));
         }
         Ok(block)
@@ -563,7 +593,7 @@ impl<'a> LaunchBuilder<'a> {
         Ok(Choice { func, plan, block, target, far }.lanes())
     }
 
-    fn prepare(&self, block: [u32; 3]) -> Result<Ready, Error> {
+    fn prepare(&self, block: [u32; 3], limits: &Limits) -> Result<Ready, Error> {
         let (engine, width, paths, effort) = (self.engine, self.width, self.paths, self.choose_effort());
         let asked = Asked { engine, block, far: self.is_far(block), width, paths, effort };
         if let Some(ready) =
@@ -571,12 +601,12 @@ impl<'a> LaunchBuilder<'a> {
         {
             return Ok(ready.clone());
         }
-        let ready = self.make_ready(block)?;
+        let ready = self.make_ready(block, limits)?;
         self.kernel.cache().lock().ready.insert(asked, ready.clone());
         Ok(ready)
     }
 
-    fn make_ready(&self, block: [u32; 3]) -> Result<Ready, Error> {
+    fn make_ready(&self, block: [u32; 3], limits: &Limits) -> Result<Ready, Error> {
         let interp = |not_made: Option<NotMade>| -> Result<Ready, Error> {
             let program = self.program(Assume::for_block(block, 32))?;
             Ok(Ready { program, code: Code::Interp(not_made) })
@@ -591,13 +621,17 @@ impl<'a> LaunchBuilder<'a> {
             let paths = self.choose_paths(&program, block);
             let make = || Codes::new(self.kernel.module().device(), &program, paths);
             let codes = self.kernel.cache().lock().jit.entry((assume, paths)).or_insert_with(make).clone();
-            let compiled = || match self.choose_effort() {
-                Some(effort) => codes.of(effort).get(),
-                None => codes.get(is_much(&program, self.threads_in_all(block))),
+            let compiled = || {
+                let (codes, effort) = (codes.clone(), self.choose_effort());
+                let much = is_much(&program, self.threads_in_all(block));
+                let get = move || effort.map_or_else(|| codes.get(much), |effort| codes.of(effort).get());
+                wait_at_end();
+                // LLVM does not stop when it is asked to. What it makes is for later launches then.
+                limits.detached("hostwarp compiles", get).map_err(Error::limit("while the kernel was compiled"))
             };
             let made = match KernelText::check(&program) {
                 Err(why) => Some(Err(NotMade::from(why))),
-                Ok(()) if self.engine == Engine::Jit || self.is_choosy() => Some(compiled()),
+                Ok(()) if self.engine == Engine::Jit || self.is_choosy() => Some(compiled()?),
                 Ok(()) => codes.now().cloned(),
             };
             match made {

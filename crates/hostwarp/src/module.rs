@@ -4,7 +4,7 @@ use crate::code::Codes;
 use crate::error::InputError;
 use crate::jit::Paths;
 use crate::launch::{Asked, LaunchBuilder, Ready};
-use crate::{Device, Error};
+use crate::{Device, Error, Limits};
 use hostwarp_compile as compile;
 use hostwarp_compile::{Diagnostic, Severity, Unusable};
 use hostwarp_interp::Program;
@@ -21,6 +21,9 @@ pub struct Options {
     /// Whose bits: the manual's or an H200's.
     pub profile: Profile,
 }
+
+/// Bytes that a byte of PTX takes while a module is loaded, at most: its tree, names and IR.
+const MEMORY_FACTOR: u64 = 24;
 
 /// A loaded module: checked, its variables in device memory. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -101,9 +104,13 @@ pub(crate) fn primitive(kernel: &compile::Kernel) -> Result<ir::Function, Error>
         }
         Err(other) => return Err(Error::Bug(format!("kernel `{}` has no function: {other:?}", kernel.name))),
     };
+    let look = |f: &ir::Function| hostwarp_system::limits::poll_many(f.inst_count());
     ir::optimize(&mut f);
+    look(&f);
     ir::expand::expand(&mut f, ir::expand::Caps::default());
+    look(&f);
     ir::optimize(&mut f);
+    look(&f);
     match ir::verify_primitive(&f) {
         Ok(()) => Ok(f),
         Err(e) => Err(Error::Bug(format!("kernel `{}` came out wrong: {e}", kernel.name))),
@@ -124,10 +131,22 @@ pub struct Symbol {
 }
 
 impl Module {
-    pub(crate) fn load(device: &Device, name: &str, ptx: &[u8], options: Options) -> Result<Module, Error> {
-        let parsed = hostwarp_syntax::parse(ptx);
-        let out =
-            compile::compile(&parsed, &compile::Options { profile: options.profile, ..Default::default() });
+    pub(crate) fn load(
+        device: &Device,
+        name: &str,
+        ptx: &[u8],
+        options: Options,
+        limits: &Limits,
+    ) -> Result<Module, Error> {
+        let limit = Error::limit("while the module was loaded");
+        let _held = limits.hold((ptx.len() as u64).saturating_mul(MEMORY_FACTOR)).map_err(&limit)?;
+        let work = || {
+            let parsed = hostwarp_syntax::parse(ptx);
+            let options = compile::Options { profile: options.profile, ..Default::default() };
+            let out = compile::compile(&parsed, &options);
+            (parsed, out)
+        };
+        let (parsed, out) = limits.within(work).map_err(limit)?;
         if out.diagnostics.iter().any(|d| d.severity == Severity::Error) {
             // What the spans refer to: not always the bytes given.
             let text = parsed.module.source().to_string();

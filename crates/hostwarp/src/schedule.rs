@@ -13,7 +13,7 @@ use crate::code::{Codes, Compiled, Soon};
 use crate::jit::{JitKernel, Paths};
 use crate::threads::Threads;
 use crate::tiers::Climb;
-use hostwarp_interp::{Cta, KernelFault, Launch, Outcome};
+use hostwarp_interp::{Cta, Exceeded, KernelFault, KernelFaultKind, Launch, Outcome};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -32,8 +32,8 @@ fn budget(turns: u32) -> u64 {
 
 /// An engine with a kernel.
 pub(crate) trait RunCtas: Sync {
-    /// Room for what is run at a time.
-    fn room(&self, launch: &Launch<'_>) -> Cta;
+    /// Room for what is run at a time, if the launch's limits allow it.
+    fn room(&self, launch: &Launch<'_>) -> Result<Cta, Exceeded>;
     /// Runs `count` CTAs from number `first` on in the room of `cta`, as far as the budget goes. Answers how many are done and, if
     /// not all, what became of the ones after them, which `cta` then holds.
     fn start(
@@ -57,8 +57,8 @@ impl Interp {
 }
 
 impl RunCtas for Interp {
-    fn room(&self, launch: &Launch<'_>) -> Cta {
-        Cta::for_some(launch)
+    fn room(&self, launch: &Launch<'_>) -> Result<Cta, Exceeded> {
+        Cta::counted(launch, true)
     }
 
     fn start(
@@ -144,8 +144,8 @@ impl<'a> Jit<'a> {
 }
 
 impl RunCtas for Jit<'_> {
-    fn room(&self, launch: &Launch<'_>) -> Cta {
-        Cta::new(launch)
+    fn room(&self, launch: &Launch<'_>) -> Result<Cta, Exceeded> {
+        Cta::counted(launch, false)
     }
 
     fn start(
@@ -195,6 +195,8 @@ struct Shared<'a> {
     stop: AtomicBool,
     /// The fault of the lowest CTA found so far: the same one whatever the threads' timing, where only one CTA is at fault.
     fault: Mutex<Option<(u64, Box<KernelFault>)>>,
+    /// Why a thread has no memory for a CTA. It is for the others to run them then.
+    no_room: Mutex<Option<Exceeded>>,
     progress: Option<&'a Progress<'a>>,
     threads: u64,
 }
@@ -245,6 +247,7 @@ pub(crate) fn run_grid(
         waiting: AtomicUsize::new(0),
         stop: AtomicBool::new(false),
         fault: Mutex::new(None),
+        no_room: Mutex::new(None),
         progress,
         threads: count as u64,
     };
@@ -253,10 +256,20 @@ pub(crate) fn run_grid(
         // Kernels depend on the floating-point control state, and the caller's is the caller's.
         hostwarp_interp::with_default_float_state(|| worker(launch, run, &shared, total));
     });
+    let no_room = shared.no_room.into_inner().unwrap_or_else(|e| e.into_inner());
     match shared.fault.into_inner().unwrap_or_else(|e| e.into_inner()) {
         Some((_, fault)) => Err(fault),
-        None => Ok(()),
+        None => match no_room.filter(|_| shared.done.into_inner() < total) {
+            Some(exceeded) => Err(Box::new(no_room_for(launch, exceeded))),
+            None => Ok(()),
+        },
     }
+}
+
+/// The fault of a launch that no thread has memory for.
+fn no_room_for(launch: &Launch<'_>, exceeded: Exceeded) -> KernelFault {
+    let kernel = launch.program.func().name.clone();
+    KernelFault { kind: KernelFaultKind::from(exceeded), kernel, line: 0, cta: [0; 3], thread: None }
 }
 
 fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u64) {
@@ -265,13 +278,23 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
     let mut spare: Option<Box<Cta>> = None;
     let mut mine = 0..0;
     while !shared.stop.load(Ordering::Relaxed) {
-        let may_start = waiting.is_empty() || shared.waiting.load(Ordering::Relaxed) < RESIDENT;
+        let mut may_start = waiting.is_empty() || shared.waiting.load(Ordering::Relaxed) < RESIDENT;
+        if may_start && spare.is_none() && (!mine.is_empty() || shared.next.load(Ordering::Relaxed) < total) {
+            match run.room(launch) {
+                Ok(cta) => spare = Some(Box::new(cta)),
+                Err(exceeded) => {
+                    // The ones that wait go on, and others begin when they are done.
+                    may_start = false;
+                    *shared.no_room.lock().unwrap_or_else(|e| e.into_inner()) = Some(exceeded);
+                }
+            }
+        }
         if mine.is_empty() && may_start {
             mine = shared.take(total);
         }
         let mut done = 0;
-        let (number, cta, turns, outcome) = if may_start && !mine.is_empty() {
-            let mut cta = spare.take().unwrap_or_else(|| Box::new(run.room(launch)));
+        let begins = spare.take_if(|_| may_start && !mine.is_empty());
+        let (number, cta, turns, outcome) = if let Some(mut cta) = begins {
             let (ran, outcome) = run.start(launch, &mut cta, mine.start, mine.end - mine.start, budget(0));
             done += ran;
             mine.start += ran;

@@ -11,7 +11,7 @@ use crate::Effort;
 use crate::code::{Codes, Compiled, MadeCode, Soon};
 use crate::jit::JitKernel;
 use crate::schedule::{Interp, Jit, RunCtas};
-use hostwarp_interp::{Cta, Launch, Outcome, Program, Runner};
+use hostwarp_interp::{Cta, Exceeded, Launch, Outcome, Program, Runner};
 use hostwarp_system::time::Instant;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -178,9 +178,9 @@ impl<'a> Tiered<'a> {
 }
 
 impl RunCtas for Tiered<'_> {
-    fn room(&self, launch: &Launch<'_>) -> Cta {
+    fn room(&self, launch: &Launch<'_>) -> Result<Cta, Exceeded> {
         // Compiled code can only take over one at a time. Without loops there is nothing to take over.
-        if launch.program.plan().back_edges.is_empty() { Interp.room(launch) } else { Cta::new(launch) }
+        Cta::counted(launch, launch.program.plan().back_edges.is_empty())
     }
 
     fn start(
@@ -194,7 +194,7 @@ impl RunCtas for Tiered<'_> {
         if let Some(jit) = self.jit(launch, (first, launch.ctas())) {
             self.ran.store(true, Ordering::Relaxed);
             if cta.room() > 1 {
-                *cta = jit.room(launch);
+                cta.shrink(launch);
             }
             return jit.start(launch, cta, first, count, budget);
         }
@@ -237,8 +237,8 @@ impl InTurns {
 }
 
 impl RunCtas for InTurns {
-    fn room(&self, launch: &Launch<'_>) -> Cta {
-        Cta::new(launch)
+    fn room(&self, launch: &Launch<'_>) -> Result<Cta, Exceeded> {
+        Cta::counted(launch, false)
     }
 
     fn start(

@@ -4,6 +4,7 @@ use crate::fault::{KernelFault, KernelFaultKind, Waiting, WaitingAt};
 use crate::launch::Launch;
 use hostwarp_ir::{BarrierKind, Block, Term};
 use hostwarp_memory::CtaMemory;
+use hostwarp_system::{Exceeded, Held};
 
 /// Lanes of a warp.
 pub const WARP: u32 = 32;
@@ -156,6 +157,8 @@ pub struct Cta {
     waits_in: Vec<u32>,
     /// Of each CTA.
     meeting: Vec<Meeting>,
+    /// The memory all this takes, where somebody counts it: given back with it.
+    held: Option<Held>,
 }
 
 /// What threads of one CTA wait for together.
@@ -179,6 +182,19 @@ impl Cta {
         Cta::with_room(launch, launch.ctas_as_one())
     }
 
+    /// As [`Cta::new`] or, with `some`, [`Cta::for_some`], with the memory it takes counted by the launch's limits first.
+    pub fn counted(launch: &Launch, some: bool) -> Result<Cta, Exceeded> {
+        let room = if some { launch.ctas_as_one() } else { 1 };
+        let held = launch.limits.hold(launch.cta_bytes(room))?;
+        Ok(Cta { held: Some(held), ..Cta::with_room(launch, room) })
+    }
+
+    /// Becomes room for a single CTA.
+    pub fn shrink(&mut self, launch: &Launch) {
+        let held = self.held.take();
+        *self = Cta { held: held, ..Cta::new(launch) };
+    }
+
     fn with_room(launch: &Launch, room: u32) -> Cta {
         let lanes = (launch.lanes() * room) as usize;
         let warps = launch.warps() as usize;
@@ -200,6 +216,7 @@ impl Cta {
             sync_mask: vec![0; lanes],
             waits_in: vec![0; lanes],
             meeting: vec![Meeting { barriers: Default::default(), in_use: 0, live: 0 }; room as usize],
+            held: None,
         }
     }
 

@@ -400,7 +400,7 @@ impl<'a, 'l> Machine<'a, 'l> {
 
     /// The fault if the launch may not go on, now that so many more instructions have been run.
     fn within_limits(&self, instructions: u64) -> Option<Outcome> {
-        let kind = self.launch.limits.spend(instructions).err()?;
+        let kind = self.launch.spend(instructions).err()?;
         Some(Outcome::Fault(Box::new(self.cta.stopped(self.launch, kind))))
     }
 
@@ -448,7 +448,7 @@ impl<'a, 'l> Machine<'a, 'l> {
                 }
                 let mut end = None;
                 if self.spent - *looked >= LOOK {
-                    end = self.launch.limits.spend(self.spent - *looked).err().map(TurnEnd::Stopped);
+                    end = self.launch.spend(self.spent - *looked).err().map(TurnEnd::Stopped);
                     *looked = self.spent;
                 }
                 if went.back.is_some() && end.is_none() {

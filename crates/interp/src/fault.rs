@@ -2,6 +2,7 @@
 
 use hostwarp_ir::{Function, TrapKind};
 use hostwarp_memory::Fault;
+use hostwarp_system::Exceeded;
 use std::fmt;
 
 /// What went wrong. Closed: a front end can match on all of it.
@@ -39,6 +40,8 @@ pub enum KernelFaultKind {
     Timeout,
     /// The host asked the launch to stop.
     Cancelled,
+    /// A CTA takes more host memory than is left.
+    OutOfMemory(Exceeded),
     /// PTX that Hostwarp does not do yet.
     Unsupported(String),
 }
@@ -171,6 +174,7 @@ impl fmt::Display for KernelFaultKind {
             KernelFaultKind::OutOfFuel => f.write_str("the instruction budget of the launch is used up"),
             KernelFaultKind::Timeout => f.write_str("the launch ran past its time limit"),
             KernelFaultKind::Cancelled => f.write_str("the launch was cancelled"),
+            KernelFaultKind::OutOfMemory(exceeded) => write!(f, "the CTA does not fit: {exceeded}"),
             KernelFaultKind::Unsupported(what) => write!(f, "not supported yet: {what}"),
         }
     }

@@ -7,7 +7,7 @@ use hostwarp_ir::Function;
 use hostwarp_memory::{Block, DeviceMemory, Space};
 use hostwarp_plan::{Assume, Plan};
 use hostwarp_system::time::Instant;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use hostwarp_system::{Exceeded, Limits};
 use std::sync::{Arc, OnceLock};
 
 /// A kernel ready to run: the primitive function, its plan, and what the interpreter makes of them when first asked.
@@ -49,54 +49,14 @@ impl Program {
     }
 }
 
-/// When a launch has to stop.
-#[derive(Debug)]
-pub struct Limits {
-    fuel: AtomicU64,
-    /// Not after this.
-    pub deadline: Option<Instant>,
-    /// Set by the host to stop the launch.
-    pub cancel: Arc<AtomicBool>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { fuel: AtomicU64::new(u64::MAX), deadline: None, cancel: Arc::default() }
-    }
-}
-
-impl Limits {
-    /// Allows so many instructions, counted once per warp, in the whole launch. Engines look only now and then, so a little
-    /// more may be run.
-    pub fn with_fuel(self, fuel: u64) -> Limits {
-        Limits { fuel: AtomicU64::new(fuel), ..self }
-    }
-
-    /// Takes what has been run since the last time off the fuel, and says whether the launch may go on.
-    pub fn spend(&self, instructions: u64) -> Result<(), KernelFaultKind> {
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(KernelFaultKind::Cancelled);
-        }
-        if self.deadline.is_some_and(|d| Instant::now() >= d) {
-            return Err(KernelFaultKind::Timeout);
-        }
-        let left = self.fuel.load(Ordering::Relaxed);
-        if left == u64::MAX {
-            return Ok(());
-        }
-        let take = |left: u64| Some(left.saturating_sub(instructions));
-        // The closure never refuses.
-        let before = self.fuel.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).unwrap_or(0);
-        if before < instructions || before == 0 { Err(KernelFaultKind::OutOfFuel) } else { Ok(()) }
-    }
-}
-
 /// CTAs run as one up to this many lanes...
 const LANES_AS_ONE: u32 = 4096;
 /// ...or this many where they may leave a loop one by one...
 const LANES_APART: u32 = 1024;
 /// ...and up to this many bytes of values that are needed at the same time.
 const REGISTERS_AS_ONE: u32 = 64 << 10;
+/// ...and of local memory, all of which is zeroed before they begin.
+const LOCAL_AS_ONE: u64 = 1 << 20;
 
 /// A launch: shared by all threads that run its CTAs.
 #[derive(Debug)]
@@ -184,7 +144,24 @@ impl<'a> Launch<'a> {
         // Lanes that leave a loop wait for the others.
         let apart = self.program.plan.loops.iter().any(|l| l.divergent_exit);
         let lanes = if apart { LANES_APART } else { LANES_AS_ONE };
-        (lanes / threads).min(REGISTERS_AS_ONE / registers).clamp(1, self.grid[0])
+        let local = u64::from(self.program.func.info.local_bytes) * u64::from(threads);
+        let by_local = u32::try_from(LOCAL_AS_ONE.checked_div(local).unwrap_or(u64::MAX)).unwrap_or(u32::MAX);
+        (lanes / threads).min(REGISTERS_AS_ONE / registers).min(by_local).clamp(1, self.grid[0])
+    }
+
+    /// Takes what has been run since the last time off the fuel, and says whether the launch may go on.
+    pub fn spend(&self, instructions: u64) -> Result<(), KernelFaultKind> {
+        self.limits.spend(instructions).map_err(KernelFaultKind::from)
+    }
+
+    /// Bytes of host memory that so many CTAs take while they run.
+    pub fn cta_bytes(&self, ctas: u32) -> u64 {
+        // Besides registers: where a lane is and what it waits for.
+        const LANE: u64 = 64;
+        let info = &self.program.func.info;
+        let lane = u64::from(info.local_bytes) + u64::from(self.program.plan.frame.bytes) + LANE;
+        let cta = lane * u64::from(self.lanes()) + u64::from(self.shared_bytes());
+        cta.saturating_mul(ctas.into())
     }
 
     /// CTAs in all.
@@ -207,5 +184,16 @@ impl<'a> Launch<'a> {
     /// Bytes of shared memory of a CTA.
     pub fn shared_bytes(&self) -> u32 {
         self.program.func.info.shared_bytes.saturating_add(self.dynamic_shared)
+    }
+}
+
+impl From<Exceeded> for KernelFaultKind {
+    fn from(exceeded: Exceeded) -> KernelFaultKind {
+        match exceeded {
+            Exceeded::Timeout => KernelFaultKind::Timeout,
+            Exceeded::Cancelled => KernelFaultKind::Cancelled,
+            Exceeded::OutOfFuel => KernelFaultKind::OutOfFuel,
+            Exceeded::Memory { .. } => KernelFaultKind::OutOfMemory(exceeded),
+        }
     }
 }

@@ -25,4 +25,5 @@ pub use cta::{BARRIERS, Cta, FrameBuffer, LaneState, Outcome, Runner, WARP, Warp
 pub use exec::{run, settle};
 pub use fault::{KernelFault, KernelFaultKind, Waiting, WaitingAt};
 pub use float_state::with_default_float_state;
-pub use launch::{Launch, Limits, Program};
+pub use hostwarp_system::{Exceeded, Held, Limits};
+pub use launch::{Launch, Program};

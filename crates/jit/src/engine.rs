@@ -513,7 +513,7 @@ impl Run<'_> {
         let spent = given - self.ctx.fuel;
         self.left = self.ctx.fuel;
         self.cta().index = launch.cta_index(first + done.min(count - 1));
-        let over = launch.limits.spend(u64::try_from(spent).unwrap_or(0)).err();
+        let over = launch.spend(u64::try_from(spent).unwrap_or(0)).err();
         if status == abi::DONE {
             // No thread is anywhere any more.
             return match over {
@@ -708,7 +708,7 @@ impl Run<'_> {
         }
         self.left -= spent.max(1);
         let instructions = u64::try_from(spent).unwrap_or(0) + launch.program.func().inst_count() as u64;
-        match launch.limits.spend(instructions) {
+        match launch.spend(instructions) {
             Ok(()) if matches!(status, abi::HANDED | abi::HANDED_APART) => Step::Split,
             Ok(()) => Step::Ran,
             Err(kind) => Step::Fault(Box::new(self.cta().stopped(launch, kind))),

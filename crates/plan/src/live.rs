@@ -54,6 +54,7 @@ impl Liveness {
                 work.push(b);
             }
             while let Some(b) = work.pop() {
+                hostwarp_system::poll();
                 if live.live_in[b].last() == Some(&v) {
                     continue;
                 }

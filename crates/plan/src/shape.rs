@@ -159,6 +159,7 @@ pub(crate) fn shapes(
     a.prepare();
     a.find_steps();
     while let Some(step) = a.pending.pop() {
+        hostwarp_system::poll();
         a.step(a.steps[step]);
     }
     let masked = a.control.masked();

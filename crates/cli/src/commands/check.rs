@@ -1,7 +1,7 @@
 //! `hostwarp check`: everything that is wrong with a module.
 
 use crate::failure::{Exit, Failure};
-use crate::{input, output};
+use crate::{input, limits, output};
 use hostwarp::compile::{self, Severity};
 use hostwarp::syntax;
 use std::path::{Path, PathBuf};
@@ -49,6 +49,8 @@ impl Check {
 
     fn one(&self, path: &Path) -> Result<Option<Exit>, Failure> {
         let source = input::read(path)?;
+        let limits = limits::limits();
+        limits.check()?;
         let parsed = syntax::parse(&source.bytes);
         let options = compile::Options { check_only: true, ..compile::Options::default() };
         let diagnostics = compile::compile(&parsed, &options).diagnostics;

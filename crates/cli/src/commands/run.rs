@@ -4,19 +4,19 @@ use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::show::{self, Summary};
 use crate::value::{self, Data, PIECE, Value};
-use crate::{cache, input, number, output};
+use crate::{cache, input, limits, number, output};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hostwarp::compile::{Param, Severity};
 use hostwarp::isa::Ty;
 use hostwarp::jit::target::X86Level;
+use hostwarp::memory::DEFAULT_CAPACITY;
 use hostwarp::{
-    Arg, Buffer, Device, Effort, Emit, Engine, Kernel, LaunchBuilder, Module, Options, Profile, Report,
+    Arg, Buffer, Device, Effort, Emit, Engine, Held, Kernel, LaunchBuilder, Module, Options, Profile, Report,
 };
-use hostwarp_system::file;
+use hostwarp_system::{file, limits::poll_many};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,9 +75,6 @@ pub struct Run {
     /// Stop after about so many instructions, counted once per warp.
     #[arg(long, value_name = "N")]
     fuel: Option<u64>,
-    /// Stop after so many seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    timeout: Option<Duration>,
     /// Compile the kernel even if it is kept from an earlier run, and do not keep it.
     #[arg(long)]
     no_cache: bool,
@@ -111,11 +108,6 @@ fn dims(text: &str) -> Result<Dims, String> {
         *to = part.trim().parse().map_err(|_| format!("`{part}` is no number from 1 to 4294967295"))?;
     }
     Ok(Dims(out))
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let s: f64 = text.trim_end_matches('s').parse().map_err(|_| "not a number of seconds".to_string())?;
-    Duration::try_from_secs_f64(s).map_err(|e| e.to_string())
 }
 
 #[derive(Clone, Copy, clap::ValueEnum, Debug)]
@@ -204,10 +196,14 @@ struct Made {
     ty: Ty,
     shape: Vec<usize>,
     buffer: Buffer<u8>,
+    /// The memory it takes.
+    _held: Held,
 }
 
 impl Made {
     fn data(&self) -> Result<Data, Failure> {
+        // Taken for a moment only.
+        limits::limits().hold(self.buffer.len() as u64)?;
         Ok(Data { ty: self.ty, shape: self.shape.clone(), bytes: self.buffer.to_vec()? })
     }
 
@@ -232,7 +228,11 @@ impl Run {
             .ok_or_else(|| Failure::usage("--out takes NAME=FILE"))?;
 
         let source = input::read(&self.file)?;
+        let limits = limits::limits();
         let mut device = Device::builder();
+        if limits.memory_limit() < DEFAULT_CAPACITY {
+            device = device.memory(limits.memory_limit());
+        }
         if let Some(n) = self.threads {
             device = device.threads(n.into());
         }
@@ -244,12 +244,13 @@ impl Run {
         }
         let device = device.build()?;
         let profile = self.profile.into();
-        let module = device.load_with(&source.name, &source.bytes, Options { profile })?;
+        let module = device.load_within(&source.name, &source.bytes, Options { profile }, limits)?;
         if !self.json {
             warnings(&module, &source);
         }
         let kernel = self.kernel(&module)?;
         let mut launch = kernel.launch().grid(self.grid.0).shared(self.shared).engine(self.engine.into());
+        launch = launch.limits(limits);
         if let Some(Dims(block)) = self.block {
             launch = launch.block(block);
         }
@@ -261,9 +262,6 @@ impl Run {
         }
         if let Some(fuel) = self.fuel {
             launch = launch.fuel(fuel);
-        }
-        if let Some(timeout) = self.timeout {
-            launch = launch.timeout(timeout);
         }
         if let Some(stage) = self.emit {
             let text = launch.emit(match stage {
@@ -473,7 +471,8 @@ fn params_of(device: &Device, kernel: &Kernel, arguments: Vec<(String, Value)>) 
             Value::Array(_) | Value::File(..) if p.ty.bits() == 64 => {
                 let (buffer, ty, shape) = make_buffer(device, &p.name, value)?;
                 let address = buffer.address().to_le_bytes().to_vec();
-                made.push(Made { name: p.name.clone(), ty, shape, buffer });
+                let _held = limits::limits().hold(buffer.len() as u64)?;
+                made.push(Made { name: p.name.clone(), ty, shape, buffer, _held });
                 address
             }
             other => {
@@ -513,6 +512,7 @@ fn make_buffer(device: &Device, name: &str, value: Value) -> Result<(Buffer<u8>,
         let mut piece = vec![0; PIECE.min(bytes)];
         for at in (0..bytes).step_by(PIECE) {
             let piece = &mut piece[..PIECE.min(bytes - at)];
+            poll_many(PIECE / 64);
             array.write(at / number::size(array.ty), piece);
             buffer.write(at, piece)?;
         }
@@ -532,7 +532,7 @@ fn takes(p: &Param) -> String {
 fn data(value: Value) -> Result<Data, Failure> {
     match value {
         Value::Array(array) => array.data().map_err(Failure::launch),
-        Value::File(ty, path) => Data::read(ty, &path).map_err(Failure::input),
+        Value::File(ty, path) => Data::read(ty, &path),
         other => Err(Failure::launch(format!("an array or a file is wanted, not {}", other.describe()))),
     }
 }
@@ -622,17 +622,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dimensions_and_times() {
+    fn dimensions() {
         assert_eq!(dims("4").unwrap().0, [4, 1, 1]);
         assert_eq!(dims("4,2,3").unwrap().0, [4, 2, 3]);
         assert_eq!(dims("4x2").unwrap().0, [4, 2, 1]);
         assert!(dims("1,2,3,4").is_err());
         assert!(dims("-1").is_err());
         assert!(dims("").is_err());
-        assert_eq!(seconds("1.5").unwrap(), Duration::from_millis(1500));
-        assert_eq!(seconds("2s").unwrap(), Duration::from_secs(2));
-        assert!(seconds("-1").is_err());
-        assert!(seconds("nan").is_err());
-        assert!(seconds("soon").is_err());
     }
 }

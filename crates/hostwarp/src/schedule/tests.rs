@@ -88,8 +88,8 @@ struct Panics {
 }
 
 impl RunCtas for Panics {
-    fn room(&self, launch: &Launch<'_>) -> Cta {
-        Cta::new(launch)
+    fn room(&self, launch: &Launch<'_>) -> Result<Cta, Exceeded> {
+        Cta::counted(launch, false)
     }
 
     fn start(&self, launch: &Launch<'_>, cta: &mut Cta, first: u64, _: u64, _: u64) -> (u64, Outcome) {

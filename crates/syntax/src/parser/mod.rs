@@ -105,6 +105,7 @@ impl<'a> Parser<'a> {
     fn next_significant(&mut self) -> Token {
         loop {
             let token = self.lexer.next_token();
+            hostwarp_system::poll();
             match token.kind {
                 TokenKind::LineComment | TokenKind::BlockComment => self.arena.push_comment(token.span),
                 TokenKind::BadComment
