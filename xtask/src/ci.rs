@@ -48,8 +48,17 @@ pub fn test() -> Result {
 
 /// Random kernels on both engines; options are handed on.
 pub fn torture() -> Result {
+    of_torture("torture")
+}
+
+/// Real PTX, changed at random; options are handed on.
+pub fn mutants() -> Result {
+    of_torture("mutants")
+}
+
+fn of_torture(program: &str) -> Result {
     let options: Vec<String> = std::env::args().skip(2).collect();
-    let run = ["run", "--release", "--quiet", "-p", "hostwarp-torture", "--bin", "torture", "--"];
+    let run = ["run", "--release", "--quiet", "-p", "hostwarp-torture", "--bin", program, "--"];
     let args: Vec<&str> = run.into_iter().chain(options.iter().map(String::as_str)).collect();
     cargo(&args, &[])
 }
