@@ -34,7 +34,11 @@ const COMMANDS: &[Entry] = &[
     ("bench", "measure against native C and pocl; writes docs/benchmarks.md", bench::all),
     ("growth", "double each dimension of a kernel and see how the time of each step grows", bench::growth),
     ("torture", "run random kernels on both engines and compare; `--help` says more", ci::torture),
-    ("mutants", "real PTX, changed at random, through the checker and both engines; `--help` says more", ci::mutants),
+    (
+        "mutants",
+        "real PTX, changed at random, through the checker and both engines; `--help` says more",
+        ci::mutants,
+    ),
     ("inject", "every request to the operating system fails once in every command", ci::inject),
     ("soak", "a million launches from eight threads; prints the table of docs/soak.md", ci::soak),
     (

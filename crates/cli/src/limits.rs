@@ -115,7 +115,8 @@ mod tests {
         assert_eq!(seconds("1.5"), Ok(Duration::from_millis(1500)));
         assert_eq!(seconds("2s"), Ok(Duration::from_secs(2)));
         assert!(["-1", "nan", "soon"].iter().all(|text| seconds(text).is_err()));
-        let sizes = [("17", 17), ("2k", 2048), ("3M", 3 << 20), ("4GiB", 4 << 30), ("1TB", 1 << 40), ("5B", 5)];
+        let sizes =
+            [("17", 17), ("2k", 2048), ("3M", 3 << 20), ("4GiB", 4 << 30), ("1TB", 1 << 40), ("5B", 5)];
         assert!(sizes.iter().all(|(text, size)| bytes(text) == Ok(*size)));
         assert!(["", "G", "-1", "1.5G", "3X", "99999999T"].iter().all(|text| bytes(text).is_err()));
     }

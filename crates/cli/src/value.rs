@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use crate::half::{BF16, F16};
-use crate::{input, npy};
 use crate::number::{self, element, size, type_name};
+use crate::{input, npy};
 use hostwarp::isa::{Kind, Ty};
 use hostwarp_system::file::Replacement;
 use std::path::{Path, PathBuf};

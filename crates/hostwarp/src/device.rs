@@ -56,7 +56,8 @@ pub struct DeviceBuilder {
 }
 
 impl DeviceBuilder {
-    /// Bytes of device memory; 16 GiB, or what the host has if that is less, unless set. They are reserved, not used, until a kernel or a copy touches them.
+    /// Bytes of device memory; 16 GiB, or what the host has if that is less, unless set. They are reserved, not used, until a kernel or a
+    /// copy touches them.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
         self
@@ -116,7 +117,9 @@ impl DeviceBuilder {
             capacity if self.at_host_addresses => DeviceMemory::at_host_addresses(capacity)?,
             Some(bytes) => DeviceMemory::with_capacity(bytes)?,
             // More than the host has would end the process when it is used.
-            None if of_host < DEFAULT_CAPACITY => DeviceMemory::with_capacity(of_host)?,
+            None if of_host < DEFAULT_CAPACITY => {
+                DeviceMemory::with_capacity(of_host).or_else(|_| DeviceMemory::new())?
+            }
             None => DeviceMemory::new()?,
         };
         let threads =

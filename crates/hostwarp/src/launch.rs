@@ -627,7 +627,9 @@ impl<'a> LaunchBuilder<'a> {
                 let get = move || effort.map_or_else(|| codes.get(much), |effort| codes.of(effort).get());
                 wait_at_end();
                 // LLVM does not stop when it is asked to. What it makes is for later launches then.
-                limits.detached("hostwarp compiles", get).map_err(Error::limit("while the kernel was compiled"))
+                limits
+                    .detached("hostwarp compiles", get)
+                    .map_err(Error::limit("while the kernel was compiled"))
             };
             let made = match KernelText::check(&program) {
                 Err(why) => Some(Err(NotMade::from(why))),

@@ -349,7 +349,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_stopped_is_left_alone() {
-        let (limits, (go_on, wait)) = (Limits::new().with_timeout(Duration::from_millis(20)), sync_channel::<()>(0));
+        let (limits, (go_on, wait)) =
+            (Limits::new().with_timeout(Duration::from_millis(20)), sync_channel::<()>(0));
         assert_eq!(limits.detached("waits", move || wait.recv().is_ok()), Err(Exceeded::Timeout));
         drop(go_on);
         let limits = Limits::new().with_timeout(Duration::from_secs(1000));

@@ -28,8 +28,14 @@ mutants [options] [FILE or FOLDER…]   change real PTX at random; check it and 
 Without files: tests/kernels, tests/torture, examples, bench/kernels and the checker's own tests.";
 
 /// Where real files are, from the root of the repository.
-const FOLDERS: &[&str] =
-    &["tests/kernels", "tests/torture", "examples", "bench/kernels", "crates/compile/tests/ui", "crates/syntax/tests/data"];
+const FOLDERS: &[&str] = &[
+    "tests/kernels",
+    "tests/torture",
+    "examples",
+    "bench/kernels",
+    "crates/compile/tests/ui",
+    "crates/syntax/tests/data",
+];
 /// Instructions of each launch.
 const FUEL: u64 = 20_000;
 /// Longer than this is worth a look.
@@ -49,7 +55,8 @@ struct Settings {
 
 fn settings() -> Result<Option<Settings>, String> {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    let mut s = Settings { count: 10_000, seed: 0, jobs: cores, jit: true, show: false, child: false, paths: vec![] };
+    let mut s =
+        Settings { count: 10_000, seed: 0, jobs: cores, jit: true, show: false, child: false, paths: vec![] };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || -> Result<u64, String> {
@@ -176,7 +183,8 @@ fn try_mutant(text: &[u8], seed: u64, jit: bool) -> String {
 
 fn launch(device: &Device, kernel: &Kernel, engine: Engine, seed: u64) -> Result<(), Error> {
     let mut random = Random::new(seed);
-    let data: Vec<u32> = (0..4096).map(|i| if random.percent(50) { i % 64 } else { random.bits() as u32 }).collect();
+    let data: Vec<u32> =
+        (0..4096).map(|i| if random.percent(50) { i % 64 } else { random.bits() as u32 }).collect();
     let buffer = device.buffer_from(&data)?;
     let limits = Limits::new().with_timeout(LONG).with_fuel(FUEL).with_memory(MEMORY);
     let mut launch = kernel.launch().grid([3, 1, 1]).engine(engine).limits(&limits);
@@ -226,13 +234,20 @@ fn campaign(s: &Settings) -> Result<bool, String> {
         };
         let work = &work;
         let jobs: Vec<_> = (0..s.jobs).map(|job| scope.spawn(move || work(job))).collect();
-        jobs.into_iter().filter_map(|job| job.join().unwrap_or_else(|_| Err("a panic".into())).err()).collect()
+        jobs.into_iter()
+            .filter_map(|job| job.join().unwrap_or_else(|_| Err("a panic".into())).err())
+            .collect()
     });
     if let Some(e) = errors.into_iter().next() {
         return Err(e);
     }
     let outcomes = outcomes.into_inner().unwrap_or_else(|e| e.into_inner());
-    println!("{} mutants from seed {} in {:.0} s", outcomes.values().sum::<u64>(), s.seed, began.elapsed().as_secs_f64());
+    println!(
+        "{} mutants from seed {} in {:.0} s",
+        outcomes.values().sum::<u64>(),
+        s.seed,
+        began.elapsed().as_secs_f64()
+    );
     for (outcome, count) in &outcomes {
         println!("{count:>8}  {outcome}");
     }
@@ -251,10 +266,14 @@ fn range(s: &Settings, mut from: u64, end: u64, tell: &dyn Fn(u64, &str)) -> Res
             .spawn()
             .map_err(|e| e.to_string())?;
         let mut under_way = None;
-        for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok) {
+        for line in
+            child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok)
+        {
             if let Some(seed) = line.strip_prefix("begin ").and_then(|seed| seed.parse::<u64>().ok()) {
                 under_way = Some(seed);
-            } else if let Some((seed, outcome)) = line.strip_prefix("end ").and_then(|rest| rest.split_once(' ')) {
+            } else if let Some((seed, outcome)) =
+                line.strip_prefix("end ").and_then(|rest| rest.split_once(' '))
+            {
                 tell(seed.parse().unwrap_or(0), outcome);
                 under_way = None;
             }

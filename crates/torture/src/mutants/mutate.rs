@@ -15,9 +15,40 @@ pub struct Pool {
 
 /// Numbers at borders of types, windows and sizes.
 const NUMBERS: &[&str] = &[
-    "0", "1", "-1", "2", "7", "8", "15", "16", "31", "32", "33", "63", "64", "255", "256", "1023", "1024", "4096", "65535", "65536",
-    "524288", "2147483647", "-2147483648", "4294967295", "4294967296", "9223372036854775807", "18446744073709551615", "0x7fffffff",
-    "0xffffffffffffffff", "0f7fc00000", "0fff800000", "0d7ff8000000000000", "1e38", "0.5",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "7",
+    "8",
+    "15",
+    "16",
+    "31",
+    "32",
+    "33",
+    "63",
+    "64",
+    "255",
+    "256",
+    "1023",
+    "1024",
+    "4096",
+    "65535",
+    "65536",
+    "524288",
+    "2147483647",
+    "-2147483648",
+    "4294967295",
+    "4294967296",
+    "9223372036854775807",
+    "18446744073709551615",
+    "0x7fffffff",
+    "0xffffffffffffffff",
+    "0f7fc00000",
+    "0fff800000",
+    "0d7ff8000000000000",
+    "1e38",
+    "0.5",
 ];
 
 fn spans(text: &[u8]) -> Vec<(TokenKind, Range<usize>)> {
@@ -74,7 +105,10 @@ impl Pool {
             return;
         }
         let (kind, at) = random.pick(&spans).clone();
-        let is_number = matches!(kind, TokenKind::Int | TokenKind::Float | TokenKind::FloatBits32 | TokenKind::FloatBits64);
+        let is_number = matches!(
+            kind,
+            TokenKind::Int | TokenKind::Float | TokenKind::FloatBits32 | TokenKind::FloatBits64
+        );
         let new: Vec<u8> = match random.weighted(&[8, 2, 2, 2, 2]) {
             0 if is_number => random.pick(NUMBERS).as_bytes().to_vec(),
             // Something of its kind: another register, another modifier.
@@ -89,7 +123,9 @@ impl Pool {
     }
 
     fn change_lines(&self, text: &mut Vec<u8>, random: &mut Random) {
-        let lines = |text: &[u8]| -> Vec<Vec<u8>> { text.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect() };
+        let lines = |text: &[u8]| -> Vec<Vec<u8>> {
+            text.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect()
+        };
         let mut own = lines(text);
         if own.is_empty() {
             return;
