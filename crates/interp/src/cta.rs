@@ -184,8 +184,10 @@ impl Cta {
 
     /// As [`Cta::new`] or, with `some`, [`Cta::for_some`], with the memory it takes counted by the launch's limits first.
     pub fn counted(launch: &Launch, some: bool) -> Result<Cta, Exceeded> {
-        let room = if some { launch.ctas_as_one() } else { 1 };
-        let held = launch.limits.hold(launch.cta_bytes(room))?;
+        let hold = |room: u32| Ok((room, launch.limits.hold(launch.cta_bytes(room))?));
+        let most = if some { launch.ctas_as_one() } else { 1 };
+        // One at a time is slower, but right.
+        let (room, held) = hold(most).or_else(|_| hold(1))?;
         Ok(Cta { held: Some(held), ..Cta::with_room(launch, room) })
     }
 
@@ -243,6 +245,7 @@ impl Cta {
         (self.index, self.count) = (index, count);
         self.runner = Runner::Nobody;
         self.scratch.cta_ready = false;
+        self.scratch.fairness.clear();
         self.scratch.fresh = false;
         self.clear_memory(launch);
         self.pc.fill(Block::ENTRY.0);

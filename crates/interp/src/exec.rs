@@ -59,11 +59,13 @@ pub(crate) struct Scratch {
     shapes: Vec<Vec<Column>>,
     /// First warp of the batch whose turn it is.
     turn: usize,
+    /// Of each batch: kept from run to run, or lanes that are given few instructions at a time would spin for ever.
+    pub(crate) fairness: Vec<Fairness>,
 }
 
 /// Sees to it that every group that can go on does so in the end, whatever the convergence rule says.
-#[derive(Default)]
-struct Fairness {
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fairness {
     /// How long the rule has been followed while there were several groups.
     spun: u32,
     /// Groups below this position have had their chance.
@@ -387,6 +389,8 @@ impl<'a, 'l> Machine<'a, 'l> {
             self.cta.scratch.turn = self.base;
             match self.turn(budget, &mut looked)? {
                 TurnEnd::Budget => {
+                    // What this batch waits for may be another's to do, however small budgets are.
+                    self.cta.scratch.turn = self.base + BATCH;
                     return Ok(self.within_limits(self.spent - looked).unwrap_or(Outcome::Yield));
                 }
                 TurnEnd::Stopped(kind) => {
@@ -426,7 +430,11 @@ impl<'a, 'l> Machine<'a, 'l> {
             self.refill();
         }
         let began = self.spent;
-        let mut fair = Fairness::default();
+        let batch = self.base / BATCH;
+        if self.cta.scratch.fairness.len() <= batch {
+            self.cta.scratch.fairness.resize(batch + 1, Fairness::default());
+        }
+        let mut fair = self.cta.scratch.fairness[batch];
         // Where a group has run last, unless the rule has been left since.
         let mut last = None;
         let end = loop {
@@ -470,6 +478,7 @@ impl<'a, 'l> Machine<'a, 'l> {
                 break end;
             }
         };
+        self.cta.scratch.fairness[batch] = fair;
         for g in std::mem::take(&mut self.groups) {
             for (w, mask) in g.masks.iter().enumerate().filter(|(_, m)| **m != 0) {
                 self.cta.set_pc(self.base + w, *mask, Block(g.block));

@@ -405,9 +405,35 @@ fn lanes_of_a_warp_can_wait_for_each_other() {
     assert_eq!(run_words(&spin_lock(), 96, 2), [0, 96]);
 }
 
+/// Runs a CTA of so many threads on two words, a few instructions at a time.
+fn run_in_small_steps(func: Function, threads: u32) -> Vec<u32> {
+    let program = Program::new(func, Assume::default());
+    let device = device();
+    let words = device.alloc(8).expect("room");
+    let mut launch = Launch::new(&program, &device, [1; 3], [threads, 1, 1]);
+    launch.set_params(&params(&[words]));
+    let mut cta = Cta::new(&launch);
+    cta.reset(&launch, [0; 3]);
+    let steps = (0..1_000_000).find(|_| run(&launch, &mut cta, 24) == Outcome::Done);
+    assert!(steps.is_some_and(|steps| steps > 10), "{steps:?}");
+    let mut bytes = [0; 8];
+    device.read(words, &mut bytes).expect("it is there");
+    bytes.chunks(4).map(|word| u32::from_le_bytes(word.try_into().expect("four"))).collect()
+}
+
+#[test]
+fn who_waits_makes_progress_however_small_budgets_are() {
+    assert_eq!(run_in_small_steps(spin_lock(), 96), [0, 96]);
+    assert_eq!(run_in_small_steps(flag(), 1024), [1, 0]);
+}
+
 #[test]
 fn warps_can_wait_for_later_ones() {
-    // All threads but the last spin until the last one has spoken; it is in another batch.
+    assert_eq!(run_words(&flag(), 1024, 1), [1]);
+}
+
+/// All threads but the last spin until the last one has spoken; it is in another batch.
+fn flag() -> Function {
     let mut b = Builder::new("flag");
     let out = param(&mut b, 0);
     let t = tid(&mut b);
@@ -424,7 +450,7 @@ fn warps_can_wait_for_later_ones() {
     let c = b.cmp_imm(IntCmp::Eq, v, 0);
     b.branch(c, spin, done);
     b.switch_to(done);
-    assert_eq!(run_words(&exit(b), 1024, 1), [1]);
+    exit(b)
 }
 
 #[test]
