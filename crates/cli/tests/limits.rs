@@ -55,7 +55,10 @@ fn a_file_without_an_end_is_too_large() {
 
 #[test]
 fn a_reader_who_does_not_read_ends_with_the_time() {
-    let mut child = command(&["isa", "--json", "--timeout", "0.3"])
+    let folder = folder();
+    let path = file(&folder, &kernel(&"mad.lo.s32 %r2, %r2, %r1, 3;\n".repeat(10_000)));
+    let mut child = command(&["fmt", "-", "--timeout", "0.5"])
+        .stdin(fs::File::open(path).unwrap())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -184,7 +184,8 @@ impl Cta {
 
     /// As [`Cta::new`] or, with `some`, [`Cta::for_some`], with the memory it takes counted by the launch's limits first.
     pub fn counted(launch: &Launch, some: bool) -> Result<Cta, Exceeded> {
-        let hold = |room: u32| Ok((room, launch.limits.hold(launch.cta_bytes(room))?));
+        let hold =
+            |room: u32| -> Result<_, Exceeded> { Ok((room, launch.limits.hold(launch.cta_bytes(room))?)) };
         let most = if some { launch.ctas_as_one() } else { 1 };
         // One at a time is slower, but right.
         let (room, held) = hold(most).or_else(|_| hold(1))?;

@@ -402,6 +402,7 @@ fn explain(error: hostwarp::Error, source: &input::Source) -> Failure {
             match f.kind {
                 Kind::OutOfFuel => Some("allow more with --fuel"),
                 Kind::Timeout => Some("allow more with --timeout"),
+                Kind::OutOfMemory(_) => Some("allow more with --memory, if the host has more"),
                 Kind::Trap => {
                     Some("the kernel ended itself with `trap`: an assertion of the program that failed")
                 }
