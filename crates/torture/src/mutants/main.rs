@@ -217,26 +217,28 @@ fn campaign(s: &Settings) -> Result<bool, String> {
     let defects: Mutex<Vec<(u64, String)>> = Mutex::default();
     let each = s.count.div_ceil(s.jobs);
     let began = Instant::now();
-    let errors: Vec<String> = std::thread::scope(|scope| {
-        let work = |job: u64| {
-            let (from, end) = (s.seed + job * each, s.seed + s.count.min((job + 1) * each));
-            range(s, from, end, &|seed, outcome| {
-                let (outcome, defect) = match outcome.strip_prefix("DEFECT ") {
-                    Some(what) => ("defect", Some(what)),
-                    None => (outcome, None),
-                };
-                if let Some(what) = defect {
-                    println!("seed {seed}: {what}");
-                    defects.lock().unwrap_or_else(|e| e.into_inner()).push((seed, what.into()));
-                }
-                *outcomes.lock().unwrap_or_else(|e| e.into_inner()).entry(outcome.into()).or_default() += 1;
-            })
+    let tell = |seed: u64, outcome: &str| {
+        let (outcome, defect) = match outcome.strip_prefix("DEFECT ") {
+            Some(what) => ("defect", Some(what)),
+            None => (outcome, None),
         };
-        let work = &work;
+        if let Some(what) = defect {
+            println!("seed {seed}: {what}");
+            defects.lock().unwrap_or_else(|e| e.into_inner()).push((seed, what.into()));
+        }
+        *outcomes.lock().unwrap_or_else(|e| e.into_inner()).entry(outcome.into()).or_default() += 1;
+    };
+    let work = |job: u64| {
+        let (from, end) = (s.seed + job * each, s.seed + s.count.min((job + 1) * each));
+        range(s, from, end, &tell)
+    };
+    let work = &work;
+    let errors: Vec<String> = std::thread::scope(|scope| {
         let jobs: Vec<_> = (0..s.jobs).map(|job| scope.spawn(move || work(job))).collect();
-        jobs.into_iter()
-            .filter_map(|job| job.join().unwrap_or_else(|_| Err("a panic".into())).err())
-            .collect()
+        let end = |job: std::thread::ScopedJoinHandle<'_, Result<(), String>>| {
+            job.join().unwrap_or_else(|_| Err("a panic".into())).err()
+        };
+        jobs.into_iter().filter_map(end).collect()
     });
     if let Some(e) = errors.into_iter().next() {
         return Err(e);

@@ -144,7 +144,7 @@ impl Pool {
                 own.swap(from, other);
             }
             _ => {
-                let other = lines(random.pick(&self.texts));
+                let other = lines(random.pick::<Vec<u8>>(&self.texts));
                 let first = random.below(other.len());
                 let piece = other.iter().skip(first).take(1 + random.below(8)).cloned();
                 own.splice(from..from, piece.collect::<Vec<_>>());
