@@ -80,7 +80,7 @@ fn llvm_is_not_waited_for() {
     let folder = folder();
     let path = file(&folder, &kernel(&body));
     let ran = hostwarp(&["run", &path, "--engine", "jit", "--block", "64", "out=u32[1]", "--timeout", "0.5"]);
-    if ran.code == 3 {
+    if ran.code == 5 {
         return eprintln!("left out: {}", ran.err);
     }
     ran.exits(4).complains("time limit");

@@ -85,7 +85,7 @@ impl Pool {
     pub fn mutant(&self, seed: u64) -> Vec<u8> {
         let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut text = random.pick(&self.texts).clone();
-        for _ in 0..1 << random.weighted(&[4, 3, 2, 1]) {
+        for _ in 0..1 << random.weighted(&[10, 4, 2, 1]) {
             self.change(&mut text, &mut random);
         }
         text
@@ -111,7 +111,11 @@ impl Pool {
         );
         let new: Vec<u8> = match random.weighted(&[8, 2, 2, 2, 2]) {
             0 if is_number => random.pick(NUMBERS).as_bytes().to_vec(),
-            // Something of its kind: another register, another modifier.
+            // Something of its kind: another register, another modifier. One of this file is most likely right there.
+            0 if random.percent(60) => {
+                let alike: Vec<_> = spans.iter().filter(|(other, _)| *other == kind).collect();
+                text[random.pick(&alike).1.clone()].to_vec()
+            }
             0 => self.tokens.get(&(kind as u8)).map_or(vec![], |of_kind| random.pick(of_kind).clone()),
             1 => vec![],
             2 => [&text[at.clone()], b" ", &text[at.clone()]].concat(),
