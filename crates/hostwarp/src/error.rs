@@ -40,7 +40,7 @@ pub enum Error {
         /// What it needs.
         what: String,
     },
-    /// A limit was reached before the kernel ran.
+    /// A limit was reached while nothing ran yet. In a launch it is a fault of the kernel.
     Limit {
         /// What was under way.
         during: &'static str,

@@ -8,7 +8,7 @@ use crate::schedule::{Interp, Jit, Progress, RunCtas, run_grid};
 use crate::tiers::{InTurns, Tiered, is_much};
 use crate::width::Choice;
 use crate::{Buffer, Error, Kernel, Pod, Stream};
-use hostwarp_interp::{Launch, Limits, Program};
+use hostwarp_interp::{Exceeded, KernelFault, Launch, Limits, Program};
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_plan::Assume;
 use hostwarp_system::time::Instant;
@@ -343,8 +343,7 @@ impl<'a> LaunchBuilder<'a> {
     fn run_checked(self, block: [u32; 3], params: &[u8]) -> Result<Report, Error> {
         let began = Instant::now();
         let limits = self.all_limits();
-        let limit = Error::limit("while the kernel was made ready");
-        let ready = limits.within(|| self.prepare(block, &limits)).map_err(limit)??;
+        let ready = limits.within(|| self.prepare(block, &limits)).map_err(|e| self.over(e))??;
         let prepare = began.elapsed();
         let module = self.kernel.module();
         let device = module.device();
@@ -403,6 +402,12 @@ impl<'a> LaunchBuilder<'a> {
             run: began.elapsed(),
             ctas: launch.ctas(),
         })
+    }
+
+    /// The fault of a launch that has reached a limit before its first CTA.
+    fn over(&self, exceeded: Exceeded) -> Error {
+        let (kind, kernel) = (exceeded.into(), self.kernel.name().to_string());
+        Error::Fault(Box::new(KernelFault { kind, kernel, line: 0, cta: [0; 3], thread: None }))
     }
 
     fn all_limits(&self) -> Limits {
@@ -627,9 +632,7 @@ impl<'a> LaunchBuilder<'a> {
                 let get = move || effort.map_or_else(|| codes.get(much), |effort| codes.of(effort).get());
                 wait_at_end();
                 // LLVM does not stop when it is asked to. What it makes is for later launches then.
-                limits
-                    .detached("hostwarp compiles", get)
-                    .map_err(Error::limit("while the kernel was compiled"))
+                limits.detached("hostwarp compiles", get).map_err(|e| self.over(e))
             };
             let made = match KernelText::check(&program) {
                 Err(why) => Some(Err(NotMade::from(why))),
