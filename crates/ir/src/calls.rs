@@ -149,27 +149,69 @@ fn reached(module: &Module, kernel: &Function) -> Result<Reached, FuncId> {
     Ok(Reached { post_order, recursive })
 }
 
+/// What of a function's calls is inlined.
+struct Inlined {
+    /// By block: the callee that takes the place of the call at its end.
+    callee: Vec<Option<FuncId>>,
+    /// Instructions of the function with all that.
+    size: usize,
+}
+
+impl Inlined {
+    /// As much as fits, given what was decided for the callees.
+    fn new(
+        func: &Function,
+        callees: &FxHashMap<FuncId, Inlined>,
+        recursive: &FxHashSet<FuncId>,
+        options: Options,
+    ) -> Inlined {
+        let mut size = func.inst_count();
+        let decide = |b: &BlockData| -> Option<FuncId> {
+            let Term::Call(call) = &b.term else { return None };
+            let Callee::Direct(id) = call.callee else { return None };
+            let callee = callees.get(&id).filter(|_| !recursive.contains(&id))?.size;
+            let fits = callee <= SMALL || size.saturating_add(callee) <= options.most_instructions;
+            if fits {
+                size = size.saturating_add(callee);
+            }
+            fits.then_some(id)
+        };
+        Inlined { callee: func.blocks.iter().map(decide).collect(), size }
+    }
+}
+
 /// Makes one function of a kernel and all it calls. The error is a function without IR that it can reach.
 pub fn link(module: &Module, kernel: &Function, options: Options) -> Result<Function, FuncId> {
     let Reached { post_order, recursive } = reached(module, kernel)?;
-    let mut bodies: FxHashMap<FuncId, Function> = FxHashMap::default();
-    let complete = |func: &Function, bodies: &FxHashMap<FuncId, Function>| {
-        let mut func = func.clone();
-        inline::inline(&mut func, |size, id| {
-            let callee = bodies.get(&id).filter(|_| !recursive.contains(&id))?;
-            let fits = callee.inst_count() <= SMALL
-                || size.saturating_add(callee.inst_count()) <= options.most_instructions;
-            fits.then_some(callee)
-        });
-        func
-    };
+    // What of each function is inlined is decided by sizes alone, callees first. Copies are made only of what is needed: from the kernel down, so that a
+    // chain of calls is copied once and not once for each of its functions.
+    let mut inlined: FxHashMap<FuncId, Inlined> = FxHashMap::default();
     for id in post_order {
         let Some(func) = module.function(id) else { return Err(id) };
-        let func = complete(func, &bodies);
-        bodies.insert(id, func);
+        let decided = Inlined::new(func, &inlined, &recursive, options);
+        inlined.insert(id, decided);
     }
-    let mut func = complete(kernel, &bodies);
+    let of_kernel = Inlined::new(kernel, &inlined, &recursive, options);
+    let complete = |func: &Function, of: &Inlined| {
+        let mut func = func.clone();
+        inline::inline(&mut func, of, &inlined, module);
+        func
+    };
+    let mut func = complete(kernel, &of_kernel);
     promote::promote(&mut func);
+    let mut bodies: FxHashMap<FuncId, Function> = FxHashMap::default();
+    let called =
+        |f: &Function| -> Vec<FuncId> { calls(f).flat_map(|call| callees(module, f, call)).collect() };
+    let mut wanted = called(&func);
+    while let Some(id) = wanted.pop() {
+        if let (Some(body), Some(of), false) =
+            (module.function(id), inlined.get(&id), bodies.contains_key(&id))
+        {
+            let body = complete(body, of);
+            wanted.extend(called(&body));
+            bodies.insert(id, body);
+        }
+    }
     let has_calls = calls(&func).next().is_some();
     let mut stack = if uses_stack(&func) { options.stack_bytes } else { 0 };
     if has_calls {

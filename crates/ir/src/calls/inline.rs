@@ -1,22 +1,26 @@
 //! Inlining: a copy of the callee's blocks takes the place of the call.
 
-use super::splice;
+use super::{Inlined, splice};
 use crate::opt::Subst;
 use crate::*;
+use rustc_hash::FxHashMap;
 
-/// Inlines calls for which `body` has a callee, given the size of the function so far and whom it calls. Calls that come with
-/// a callee's body stay: callees are to be completed first.
-pub(super) fn inline<'a>(func: &mut Function, mut body: impl FnMut(usize, FuncId) -> Option<&'a Function>) {
-    let mut size = func.inst_count();
-    // (parameter or stack of a copy, what the call gives for it)
+/// Inlines what is to be inlined of a function, and of what is inlined.
+pub(super) fn inline(func: &mut Function, of: &Inlined, all: &FxHashMap<FuncId, Inlined>, module: &Module) {
+    // (parameter or stack of a copy, what the call gives for it), those of outer copies first
     let mut bound: Vec<(Value, Value)> = vec![];
-    for b in 0..func.blocks.len() {
+    let sites = |of: &Inlined, blocks: usize| -> Vec<(usize, FuncId)> {
+        let inlined = of.callee.iter().enumerate().filter_map(|(b, id)| Some((blocks + b, (*id)?)));
+        // The last is taken first.
+        inlined.rev().collect()
+    };
+    let mut work = sites(of, 0);
+    while let Some((b, id)) = work.pop() {
         let Term::Call(call) = &func.blocks[b].term else { continue };
-        let Callee::Direct(id) = call.callee else { continue };
-        let Some(callee) = body(size, id) else { continue };
+        let (Some(callee), Some(of)) = (module.function(id), all.get(&id)) else { continue };
         let call = call.clone();
-        size += callee.inst_count();
         let (values, blocks) = splice(func, callee);
+        work.extend(sites(of, blocks as usize));
         bound.extend(callee.params.iter().map(|p| Value(p.0 + values)).zip(call.args.iter().copied()));
         // Where the copy's returns meet.
         let line = func.blocks[b].term_line;
