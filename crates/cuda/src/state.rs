@@ -601,6 +601,8 @@ pub fn code_of(error: &Error) -> Code {
         Error::Memory(hostwarp::MemoryError::OutOfDeviceMemory { .. }) => errors::OUT_OF_MEMORY,
         Error::Memory(_) => errors::INVALID_VALUE,
         Error::Unsupported { .. } => errors::NOT_SUPPORTED,
+        Error::Limit { exceeded: hostwarp::Exceeded::Memory { .. }, .. } => errors::OUT_OF_MEMORY,
+        Error::Limit { .. } => errors::LAUNCH_TIMEOUT,
         Error::Bug(_) => errors::UNKNOWN,
         Error::Fault(fault) => match &fault.kind {
             KernelFaultKind::Memory(fault) => match fault.kind {
@@ -614,6 +616,7 @@ pub fn code_of(error: &Error) -> Code {
             KernelFaultKind::Deadlock { .. } | KernelFaultKind::OutOfFuel | KernelFaultKind::Timeout => {
                 errors::LAUNCH_TIMEOUT
             }
+            KernelFaultKind::OutOfMemory(_) => errors::OUT_OF_MEMORY,
             KernelFaultKind::BadBarrier { .. } => errors::ILLEGAL_INSTRUCTION,
             KernelFaultKind::Unsupported(_) => errors::NOT_SUPPORTED,
             _ => errors::LAUNCH_FAILED,
