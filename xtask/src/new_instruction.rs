@@ -8,6 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+/// What a family registers its rooms in.
+const REGISTER: &str = "pub static ROOMS";
 const RULES: &str = "conformance/oracle/src/lib.rs";
 
 /// The command.
@@ -39,7 +41,7 @@ fn families() -> Result<Vec<String>> {
     let entries = fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut names: Vec<String> = entries
         .flatten()
-        .filter(|e| e.path().join("mod.rs").is_file())
+        .filter(|e| fs::read_to_string(e.path().join("mod.rs")).is_ok_and(|t| t.contains(REGISTER)))
         .map(|e| e.file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
@@ -159,7 +161,7 @@ fn type_name(name: &str) -> String {
 /// The family's `mod.rs` with the room in it.
 fn registered(text: &str, name: &str) -> Result<String> {
     let text = with_module(text, &format!("pub mod {name};"))?;
-    let at = text.find("pub static ROOMS").ok_or("no `pub static ROOMS` in the family's mod.rs")?;
+    let at = text.find(REGISTER).ok_or("the family's mod.rs registers no rooms")?;
     let end = at + text[at..].find("];").ok_or("`ROOMS` does not end")?;
     let comma = if text[at..end].trim_end().ends_with([',', '[']) { "" } else { ", " };
     Ok(format!("{}{comma}{name}::ROOM{}", text[..end].trim_end(), &text[end..]))

@@ -23,7 +23,7 @@ pub struct Isa {
 /// Whether Hostwarp runs any form of it.
 pub fn is_done(opcode: &str) -> bool {
     match isa::find(opcode) {
-        Some((entry, _)) => entry.forms.iter().any(|f| !f.form.later),
+        Some((entry, name)) => isa::opcodes().contains(&name) && entry.forms.iter().any(|f| !f.form.later),
         // `call` and the like.
         None => manual::page(opcode).is_some(),
     }
