@@ -1,4 +1,4 @@
-//! Bits counted, found, reversed, masked, extended, picked: popc clz bfind brev bmsk szext cnot shf prmt.
+//! Bits counted, found, reversed, masked, extended, picked: popc clz bfind brev bmsk szext cnot shf prmt fns.
 
 use crate::integer::IntType;
 use crate::text::{Text, low_mask};
@@ -21,6 +21,7 @@ enum Op {
     Cnot,
     Shf { left: bool, excess: Excess },
     Prmt(Option<Mode>),
+    Fns,
 }
 
 /// For each value of the low two bits of `c`, which of the eight bytes come to the four places, the lowest first.
@@ -54,6 +55,7 @@ impl Bits {
             "bfind" => (Op::Bfind { shiftamt: text.mods.take("shiftamt") }, 1, &["u32", "u64", "s32", "s64"]),
             "bmsk" => (Op::Bmsk(text.mods.required("the mode", &excess)?), 2, &["b32"]),
             "szext" => (Op::Szext(text.mods.required("the mode", &excess)?), 2, &["u32", "s32"]),
+            "fns" => (Op::Fns, 3, &["b32"]),
             "cnot" => (Op::Cnot, 1, &["b16", "b32", "b64"]),
             "shf" => {
                 let left = text.mods.required("the direction", &[("l", true), ("r", false)])?;
@@ -106,6 +108,24 @@ impl Bits {
                 let pair = u128::from(b << 32 | a);
                 let shifted = if left { pair << n >> 32 } else { pair >> n };
                 shifted as u64 & low_mask(32)
+            }
+            Op::Fns => {
+                let (mut position, offset) = (i64::from(b as u32), i64::from(c as u32 as i32));
+                let is_one = |p: i64| (0..32).contains(&p) && bit(p as u32) == 1;
+                if offset == 0 {
+                    return if is_one(position) { position as u64 } else { low_mask(32) };
+                }
+                let mut count = offset.abs() - 1;
+                while (0..32).contains(&position) {
+                    if is_one(position) {
+                        if count == 0 {
+                            return position as u64;
+                        }
+                        count -= 1;
+                    }
+                    position += offset.signum();
+                }
+                low_mask(32)
             }
             Op::Prmt(mode) => {
                 let bytes =

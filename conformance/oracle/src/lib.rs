@@ -26,6 +26,7 @@ mod float_bits;
 mod float_ops;
 mod integer;
 mod matrix;
+mod narrow;
 mod products;
 mod text;
 mod video;
@@ -75,6 +76,7 @@ enum Meaning {
     Selp(compare::Selp),
     Slct(compare::Slct),
     Cvt(cvt::Cvt),
+    Narrow(narrow::Narrow),
 }
 
 impl Oracle {
@@ -130,6 +132,7 @@ impl Oracle {
             Meaning::Slct(form) => vec![form.eval(values)],
             Meaning::Selp(form) => vec![form.eval(values)],
             Meaning::Cvt(form) => vec![form.eval(values)],
+            Meaning::Narrow(form) => vec![form.eval(values)],
         }
     }
 
@@ -193,7 +196,7 @@ fn parse_meaning(text: &mut Text) -> Result<(Vec<Input>, Meaning), String> {
             let form = field::Field::parse(text)?;
             (text.int_inputs(&form.widths())?, Meaning::Field(form))
         }
-        "popc" | "clz" | "bfind" | "brev" | "bmsk" | "szext" | "cnot" | "shf" | "prmt" => {
+        "popc" | "clz" | "bfind" | "brev" | "bmsk" | "szext" | "cnot" | "shf" | "prmt" | "fns" => {
             let form = bits::Bits::parse(text)?;
             (text.int_inputs(&form.widths())?, Meaning::Bits(form))
         }
@@ -220,6 +223,10 @@ fn parse_meaning(text: &mut Text) -> Result<(Vec<Input>, Meaning), String> {
         "selp" => {
             let (form, inputs) = compare::Selp::parse(text)?;
             (inputs, Meaning::Selp(form))
+        }
+        "cvt" if narrow::Narrow::knows(text) => {
+            let (form, inputs) = narrow::Narrow::parse(text)?;
+            (inputs, Meaning::Narrow(form))
         }
         "cvt" => {
             let (form, inputs) = cvt::Cvt::parse(text)?;

@@ -309,12 +309,9 @@ impl<'m> Names<'m> {
     ) {
         let Some(ty) = m.operand_ty(slot) else { return };
         let ty = match ty {
-            Ty::BF16 => Ty::B16,
-            Ty::F16x2 | Ty::BF16x2 | Ty::Tf32 | Ty::U16x2 | Ty::S16x2 => Ty::B32,
-            Ty::F32x2 => Ty::B64,
             Ty::U8 | Ty::B8 => Ty::U16,
             Ty::S8 => Ty::S16,
-            ty => ty,
+            ty => ty.declared(),
         };
         let Some(operand) = m.operands[slot].and_then(|i| operands.get(i)) else { return };
         let parts = match operand.kind {

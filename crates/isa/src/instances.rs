@@ -338,14 +338,9 @@ fn register_type(parsed: &Parsed, mods: &[Option<&'static str>], slot: usize) ->
 impl Instance {
     /// What stands where, if the instance is legal.
     pub fn matched(&self) -> Option<Match> {
-        let register = |ty: Ty| match ty {
-            Ty::BF16 => Ty::B16,
-            Ty::F16x2 | Ty::BF16x2 | Ty::Tf32 => Ty::B32,
-            t => t,
-        };
         let mut operands: Vec<Operand<'_>> = vec![];
         for o in &self.operands {
-            let reg = || OperandKind::Reg(register(o.ty));
+            let reg = || OperandKind::Reg(o.ty.declared());
             let kind = match o.kind {
                 InstanceKind::Register => reg(),
                 InstanceKind::Vector { len, dropped } => {

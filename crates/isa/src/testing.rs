@@ -166,8 +166,7 @@ fn register(ty: Ty) -> Ty {
         (true, 16) => Ty::B16,
         (true, 32) if ty != Ty::F32 => Ty::B32,
         (true, 64) if ty != Ty::F64 => Ty::B64,
-        (_, 32) if matches!(ty, Ty::U16x2 | Ty::S16x2) => Ty::B32,
-        _ => ty,
+        _ => ty.declared(),
     }
 }
 

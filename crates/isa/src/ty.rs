@@ -58,6 +58,8 @@ types! {
     F16x2 ".f16x2" 32 Packed, BF16x2 ".bf16x2" 32 Packed, F32x2 ".f32x2" 64 Packed,
     U16x2 ".u16x2" 32 Packed, S16x2 ".s16x2" 32 Packed,
     Tf32 ".tf32" 32 Float,
+    E4m3x2 ".e4m3x2" 16 Packed, E5m2x2 ".e5m2x2" 16 Packed, E2m3x2 ".e2m3x2" 16 Packed, E3m2x2 ".e3m2x2" 16 Packed,
+    E2m1x2 ".e2m1x2" 8 Packed, Ue8m0x2 ".ue8m0x2" 16 Packed,
     Pred ".pred" 1 Pred,
 }
 
@@ -70,6 +72,23 @@ impl Ty {
     /// Whether it is a float type (packed ones included).
     pub const fn is_float(self) -> bool {
         matches!(self, Ty::F16 | Ty::BF16 | Ty::F32 | Ty::F64 | Ty::F16x2 | Ty::BF16x2 | Ty::F32x2 | Ty::Tf32)
+    }
+
+    /// Whether it is two floats of 8 bits or fewer. To arithmetic they are bits.
+    pub const fn is_narrow(self) -> bool {
+        matches!(self, Ty::E4m3x2 | Ty::E5m2x2 | Ty::E2m3x2 | Ty::E3m2x2 | Ty::E2m1x2 | Ty::Ue8m0x2)
+    }
+
+    /// The type a register is declared with for this one, which cannot be declared itself, or can.
+    pub const fn declared(self) -> Ty {
+        match self {
+            Ty::E2m1x2 => Ty::B8,
+            Ty::BF16 => Ty::B16,
+            Ty::F16x2 | Ty::BF16x2 | Ty::Tf32 | Ty::U16x2 | Ty::S16x2 => Ty::B32,
+            Ty::F32x2 => Ty::B64,
+            narrow if narrow.is_narrow() => Ty::B16,
+            other => other,
+        }
     }
 
     /// The IR type a register of this type is kept in: plain bits, `i1` for predicates.

@@ -288,15 +288,9 @@ fn whole(ty: Type, column: &[u64]) -> Vec<u64> {
 
 /// The operands as the front end would hand them over.
 fn operands(instance: &Instance) -> Vec<Operand<'static>> {
-    let register = |ty: Ty| match ty {
-        Ty::BF16 => Ty::B16,
-        Ty::F16x2 | Ty::BF16x2 => Ty::B32,
-        Ty::F32x2 => Ty::B64,
-        t => t,
-    };
     let mut out: Vec<Operand<'static>> = vec![];
     for o in &instance.operands {
-        let kind = OperandKind::Reg(register(o.ty));
+        let kind = OperandKind::Reg(o.ty.declared());
         let operand = Operand { selector: o.selector, neg: o.neg, not: o.not, ..Operand::new(kind) };
         match out.pop_if(|_| o.pair) {
             Some(first) => out.push(Operand::new(OperandKind::Pair(Box::new(first), Box::new(operand)))),
@@ -348,6 +342,9 @@ fn edge_values(ty: Ty) -> Vec<u64> {
         let single = hostwarp_oracle::edges("f32");
         let count = single.len();
         return (0..count).map(|i| single[i] << 32 | single[(i * 7 + 3) % count]).collect();
+    }
+    if ty.is_narrow() {
+        return (0..1 << ty.bits().min(16)).collect();
     }
     let found = hostwarp_oracle::edges(&ty.text()[1..]);
     assert!(!found.is_empty(), "no edge values for {ty}");

@@ -90,7 +90,7 @@ pub(super) fn pack(cx: &mut Cx<'_>, to: Ty) -> Value {
 }
 
 /// What `.satfinite` and `.relu` make of a result. NaN stays.
-fn bounded(cx: &mut Cx<'_>, mut v: Value) -> Value {
+pub(super) fn bounded(cx: &mut Cx<'_>, mut v: Value) -> Value {
     if cx.has(".satfinite") {
         let ty = cx.b.ty(v);
         let largest: u64 = if ty.elem == Elem::F16 { 0x7bff } else { 0x7f7f };

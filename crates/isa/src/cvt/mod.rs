@@ -5,6 +5,7 @@
 
 mod float;
 mod integer;
+mod narrow;
 
 use crate::form::Class;
 use crate::{Cx, Form, Instr, Match, OperandKind, Outcome, Room, Ty, since};
@@ -26,6 +27,23 @@ const BF16: &[(&str, &str)] = &[
     (".dtype", ".u16 .u32 .u64 .s16 .s32 .s64"),
     (".atype", ".u16 .u32 .u64 .s16 .s32 .s64"),
 ];
+
+/// Floats of 8 bits and fewer, in pairs, and tf32.
+const NARROW: &[(&str, &str)] = &[
+    TO_HALF,
+    (".frnd3", ".rz .rp"),
+    (".f8x2type", ".e4m3x2 .e5m2x2"),
+    (".f6x2type", ".e2m3x2 .e3m2x2"),
+    (".f4x2type", ".e2m1x2"),
+    (".fp16x2type", ".f16x2 .bf16x2"),
+    (".convert", ".u16 .s16"),
+    (".convert8", ".u8 .s8 .u4 .s4 .u2 .s2"),
+];
+/// Integers of less than a byte came later.
+const SUB_BYTE: &[(&str, crate::Since)] =
+    &[(".u4", since(65, 75)), (".s4", since(65, 75)), (".u2", since(65, 75)), (".s2", since(65, 75))];
+/// The targets with floats of 4 and 6 bits.
+const FAMILIES: &str = "100f 101f 110f 120f";
 
 /// `cvt`
 pub const ROOM: Room = Room {
@@ -80,6 +98,80 @@ pub const ROOM: Room = Room {
             .needs(&[(".satfinite", since(81, 80))]),
         Form::new("cvt.frnd2{.relu}{.satfinite}.bf16x2.f32  d:.bf16x2, a:.f32, b:.f32", BF16, since(70, 80))
             .needs(&[(".satfinite", since(81, 80))]),
+        // To tf32.
+        Form::new("cvt.rna{.satfinite}.tf32.f32  d:.tf32, a:.f32", NARROW, since(70, 80))
+            .needs(&[(".satfinite", since(81, 80))]),
+        Form::new("cvt.frnd2{.relu}.tf32.f32  d:.tf32, a:.f32", NARROW, since(78, 90)),
+        Form::new("cvt.frnd2.satfinite{.relu}.tf32.f32  d:.tf32, a:.f32", NARROW, since(86, 100)),
+        // To and from floats of 8 bits and fewer.
+        Form::new("cvt.rn.satfinite{.relu}.f8x2type.f32  d:.f8x2type, a:.f32, b:.f32", NARROW, since(78, 89)),
+        Form::new("cvt.rn.satfinite{.relu}.f8x2type.f16x2  d:.f8x2type, a:.f16x2!", NARROW, since(78, 89)),
+        Form::new("cvt.rn{.relu}.f16x2.f8x2type  d:.f16x2, a:.f8x2type!", NARROW, since(78, 89)),
+        Form::new("cvt.rn.satfinite{.relu}.f8x2type.bf16x2  d:.f8x2type, a:.bf16x2!", NARROW, since(91, 100))
+            .only(FAMILIES),
+        Form::new(
+            "cvt.rn{.relu}{.satfinite}.bf16x2.f8x2type  d:.bf16x2, a:.f8x2type!",
+            NARROW,
+            since(92, 100),
+        )
+        .only(FAMILIES),
+        Form::new(
+            "cvt.rn.satfinite{.relu}.f6x2type.f32  d:.f6x2type, a:.f32, b:.f32",
+            NARROW,
+            since(86, 100),
+        )
+        .only(FAMILIES),
+        Form::new(
+            "cvt.rn.satfinite{.relu}.f6x2type.fp16x2type  d:.f6x2type, a:.fp16x2type!",
+            NARROW,
+            since(91, 100),
+        )
+        .only(FAMILIES),
+        Form::new("cvt.rn{.relu}.f16x2.f6x2type  d:.f16x2, a:.f6x2type!", NARROW, since(86, 100))
+            .only(FAMILIES),
+        Form::new(
+            "cvt.rn{.relu}{.satfinite}.bf16x2.f6x2type  d:.bf16x2, a:.f6x2type!",
+            NARROW,
+            since(92, 100),
+        )
+        .only(FAMILIES),
+        Form::new(
+            "cvt.rn.satfinite{.relu}.f4x2type.f32  d:.f4x2type, a:.f32, b:.f32",
+            NARROW,
+            since(86, 100),
+        )
+        .only(FAMILIES),
+        Form::new(
+            "cvt.rn.satfinite{.relu}.f4x2type.fp16x2type  d:.f4x2type, a:.fp16x2type!",
+            NARROW,
+            since(91, 100),
+        )
+        .only(FAMILIES),
+        Form::new("cvt.rn{.relu}.f16x2.f4x2type  d:.f16x2, a:.f4x2type!", NARROW, since(86, 100))
+            .only(FAMILIES),
+        Form::new(
+            "cvt.rn{.relu}{.satfinite}.bf16x2.f4x2type  d:.bf16x2, a:.f4x2type!",
+            NARROW,
+            since(92, 100),
+        )
+        .only(FAMILIES),
+        Form::new("cvt.frnd3{.satfinite}.ue8m0x2.f32  d:.ue8m0x2, a:.f32, b:.f32", NARROW, since(86, 100))
+            .only(FAMILIES),
+        Form::new("cvt.frnd3{.satfinite}.ue8m0x2.bf16x2  d:.ue8m0x2, a:.bf16x2!", NARROW, since(86, 100))
+            .only(FAMILIES),
+        Form::new("cvt.rn.bf16x2.ue8m0x2  d:.bf16x2, a:.ue8m0x2!", NARROW, since(86, 100)).only(FAMILIES),
+        // Two integers into one register.
+        Form::new("cvt.pack.sat.convert.s32  d:u32, a:s32, b:s32", NARROW, since(65, 72)),
+        Form::new("cvt.pack.sat.convert8.s32.b32  d:u32, a:s32, b:s32, c:b32", NARROW, since(65, 72))
+            .needs(SUB_BYTE),
+        // With random bits: what happens to them below the smallest normal number is not said.
+        Form::new(
+            "cvt.rs{.relu}{.satfinite}.fp16x2type.f32  d:.fp16x2type, a:.f32, b:.f32, rbits:b32!",
+            NARROW,
+            since(87, 100),
+        )
+        .only("100a 103a")
+        .later(),
         // Rounding where nothing is lost, and none where something may be.
         Form::new("cvt.frnd{.ftz}.f32.bf16  d:.f32, a:.bf16!", BF16, since(71, 80))
             .needs(&[(".ftz", since(78, 90))])
@@ -98,6 +190,10 @@ pub const ROOM: Room = Room {
          0x7fffffffe0000000. `cvt.f32.bf16` is a shift: a NaN keeps every bit, with `.ftz` it becomes 0x7fffffff.",
         "`.ftz` has no effect on f32 to f16: the assembler's code is the same with it, and a subnormal f32 rounded up becomes 0x0001.",
         "`cvt.ftz.f32.f64` flushes what is subnormal when rounded as if the exponent had no lower bound.",
+        "`cvt.rna.tf32.f32` adds half a unit and cuts, NaN or not, as ptxas does it: a NaN whose payload is in the low 13 bits becomes infinite. Other conversions to tf32 give \
+         0x7fffe000 for every NaN.",
+        "A NaN is 0x7f in e4m3 and e5m2, the largest number where there is none, 0xff in ue8m0. Conversions to and from e2m3, e3m2, e2m1, ue8m0, and those that need sm_100 in other ways, \
+         follow the manual; no recording proves them.",
         "Where bf16 is on either side, registers must have exactly the size of the type.",
         "Without a rounding modifier `cvt.f16.bf16` and `cvt.bf16.f16` round to nearest; ptxas takes it, the manual does not have it.",
     ],
@@ -111,6 +207,9 @@ fn types(m: &Match) -> (Ty, Ty) {
 }
 
 fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
+    if m.has(".pack") {
+        return Ok(());
+    }
     let (to, from) = types(m);
     if !to.is_float() && !from.is_float() && m.has(".sat") && integer::holds(to, from) {
         return Err(format!("{to} holds every {from}, so `.sat` could do nothing"));
@@ -129,8 +228,16 @@ fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
 }
 
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
+    if cx.has(".pack") {
+        let d = narrow::pack_integers(cx);
+        cx.set("d", d);
+        return Ok(());
+    }
     let (to, from) = types(cx.m);
     let d = match (to.is_float(), from.is_float()) {
+        _ if to.is_narrow() => narrow::pack(cx, to, from),
+        _ if from.is_narrow() => narrow::unpack(cx, to, from),
+        _ if to == Ty::Tf32 => narrow::tf32(cx),
         (false, false) => integer::resize(cx, to, from),
         (true, false) => integer::to_float(cx, to, from),
         (false, true) => float::to_integer(cx, to, from),
@@ -152,11 +259,12 @@ mod tests {
         resolve(&Instr { opcode: "cvt", mods, operands: &operands }, Env::NEWEST).is_ok()
     }
 
-    /// ptxas takes this many of the 23,040 combinations of types and modifiers, and 16 that pack.
+    /// ptxas takes this many of the 23,040 combinations of types and modifiers, and 16 that pack; 95 more have narrow floats, tf32 or
+    /// `.pack`.
     #[test]
     fn there_are_as_many_forms_as_ptxas_takes() {
         let (entry, name) = find("cvt").unwrap();
-        assert_eq!(entry.forms.iter().map(|p| instances(name, p, 1).len()).sum::<usize>(), 822);
+        assert_eq!(entry.forms.iter().map(|p| instances(name, p, 1).len()).sum::<usize>(), 822 + 95);
     }
 
     #[test]

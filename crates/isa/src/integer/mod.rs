@@ -3,6 +3,7 @@
 pub mod bits;
 pub mod dot;
 pub mod field;
+pub mod fns;
 pub mod mul24;
 pub mod rem;
 pub mod sad;
@@ -19,6 +20,7 @@ pub static ROOMS: &[Room] = &[
     bits::CLZ,
     bits::BFIND,
     bits::BREV,
+    fns::ROOM,
     field::BFE,
     field::BFI,
     field::SZEXT,

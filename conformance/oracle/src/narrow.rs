@@ -1,0 +1,274 @@
+//! cvt to and from floats of 8 bits and fewer and to tf32, and cvt.pack.
+//!
+//! A narrow format is the list of its numbers, read from its codes one by one; rounding is a search for the nearest.
+
+use crate::float::{FloatType, Format, Round, convert};
+use crate::text::{Text, low_mask};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Narrow8 {
+    exponent: u32,
+    fraction: u32,
+    /// What the largest codes stand for.
+    specials: Specials,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Specials {
+    None,
+    /// All ones is NaN.
+    Nan,
+    /// As IEEE has it.
+    InfinityAndNan,
+}
+
+const FORMATS: &[(&str, Option<Narrow8>)] = &[
+    ("e4m3x2", Some(Narrow8 { exponent: 4, fraction: 3, specials: Specials::Nan })),
+    ("e5m2x2", Some(Narrow8 { exponent: 5, fraction: 2, specials: Specials::InfinityAndNan })),
+    ("e2m3x2", Some(Narrow8 { exponent: 2, fraction: 3, specials: Specials::None })),
+    ("e3m2x2", Some(Narrow8 { exponent: 3, fraction: 2, specials: Specials::None })),
+    ("e2m1x2", Some(Narrow8 { exponent: 2, fraction: 1, specials: Specials::None })),
+    ("ue8m0x2", None),
+];
+
+impl Narrow8 {
+    /// Bits of a number beside its sign.
+    fn bits(self) -> u32 {
+        self.exponent + self.fraction
+    }
+
+    /// What a code without its sign stands for.
+    fn value(self, code: u64) -> f64 {
+        let (exponent, fraction) = (code >> self.fraction, code & low_mask(self.fraction));
+        let top = exponent == low_mask(self.exponent);
+        match self.specials {
+            Specials::Nan if code == low_mask(self.bits()) => return f64::NAN,
+            Specials::InfinityAndNan if top && fraction == 0 => return f64::INFINITY,
+            Specials::InfinityAndNan if top => return f64::NAN,
+            _ => {}
+        }
+        let bias = low_mask(self.exponent - 1) as i32;
+        let part = fraction as f64 / f64::from(1 << self.fraction);
+        match exponent {
+            0 => part * 2f64.powi(1 - bias),
+            e => (1.0 + part) * 2f64.powi(e as i32 - bias),
+        }
+    }
+
+    /// The nearest finite number, the even code if two are as near.
+    fn nearest(self, magnitude: f64) -> u64 {
+        let codes = (0..1 << self.bits()).filter(|c| self.value(*c).is_finite());
+        let distance = |code: u64| (self.value(code) - magnitude).abs();
+        codes
+            .reduce(|best, code| match distance(code).total_cmp(&distance(best)) {
+                std::cmp::Ordering::Less => code,
+                std::cmp::Ordering::Equal if code % 2 == 0 => code,
+                _ => best,
+            })
+            .unwrap_or(0)
+    }
+
+    fn largest(self) -> u64 {
+        self.nearest(f64::MAX)
+    }
+}
+
+/// The largest finite bf16, which is where infinity goes with `.satfinite`; no narrow number is as large.
+const SATFINITE: f64 = 3.389_531_389_251_535_5e38;
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    /// Two f32, or the halves of one operand, to a pair.
+    To {
+        format: Option<Narrow8>,
+        from: FloatType,
+    },
+    From {
+        format: Option<Narrow8>,
+        to: Format,
+    },
+    Tf32,
+    /// Bits of each, and whether they have a sign.
+    Pack {
+        bits: u32,
+        signed: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rounding {
+    Nearest,
+    Away,
+    Zero,
+    Up,
+}
+
+/// One of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Narrow {
+    kind: Kind,
+    round: Rounding,
+    relu: bool,
+    satfinite: bool,
+}
+
+impl Narrow {
+    pub fn knows(text: &Text) -> bool {
+        text.mods.has_any(FORMATS) || text.mods.has_any(&[("tf32", ()), ("pack", ())])
+    }
+
+    pub fn parse(text: &mut Text) -> Result<(Narrow, Vec<crate::Input>), String> {
+        if text.mods.take("pack") {
+            return Narrow::parse_pack(text);
+        }
+        let single = FloatType { format: Format::F32, lanes: 1 };
+        let halves = |format| FloatType { format, lanes: 2 };
+        let wide = [("f32", single), ("f16x2", halves(Format::F16)), ("bf16x2", halves(Format::Bf16))];
+        let first = wide.iter().filter_map(|(name, _)| text.mods.position(name)).min();
+        let narrow_at = FORMATS.iter().filter_map(|(name, _)| text.mods.position(name)).min();
+        let format = text.mods.choice(FORMATS);
+        let tf32 = text.mods.take("tf32");
+        let other = text.mods.required("the other type", &wide)?;
+        let kind = match format {
+            _ if tf32 => Kind::Tf32,
+            Some(format) if narrow_at < first => Kind::To { format, from: other },
+            Some(format) => Kind::From { format, to: other.format },
+            None => return Err("no narrow type".into()),
+        };
+        let round = text.mods.required(
+            "the rounding",
+            &[
+                ("rn", Rounding::Nearest),
+                ("rna", Rounding::Away),
+                ("rz", Rounding::Zero),
+                ("rp", Rounding::Up),
+            ],
+        )?;
+        let (relu, satfinite) = (text.mods.take("relu"), text.mods.take("satfinite"));
+        let two = matches!(kind, Kind::To { from, .. } if from == single);
+        text.plain_operands(if two { 2 } else { 1 })?;
+        let inputs = match kind {
+            Kind::From { .. } => text.int_inputs(&[16])?,
+            _ => text.float_inputs(other, 2)?,
+        };
+        Ok((Narrow { kind, round, relu, satfinite }, inputs))
+    }
+
+    fn parse_pack(text: &mut Text) -> Result<(Narrow, Vec<crate::Input>), String> {
+        let names = ["u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2"];
+        let table = names.map(|n| (n, (n[1..].parse::<u32>().expect("a width"), n.starts_with('s'))));
+        let (bits, signed) = text.mods.required("the type", &table)?;
+        let rest = text.mods.take("sat") && text.mods.take("s32") && (bits == 16 || text.mods.take("b32"));
+        if !rest {
+            return Err("cvt.pack needs .sat, .s32 and below 16 bits .b32".into());
+        }
+        text.plain_operands(if bits == 16 { 2 } else { 3 })?;
+        let kind = Kind::Pack { bits, signed };
+        Ok((Narrow { kind, round: Rounding::Zero, relu: false, satfinite: true }, text.int_inputs(&[32; 3])?))
+    }
+
+    pub fn eval(&self, [a, b, c, _]: [u64; 4]) -> u64 {
+        match self.kind {
+            Kind::Pack { bits, signed } => {
+                let (low, high) = if signed {
+                    (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1)
+                } else {
+                    (0, (1 << bits) - 1)
+                };
+                let clamp = |v: u64| i64::from(v as u32 as i32).clamp(low, high) as u64 & low_mask(bits);
+                (clamp(b) | clamp(a) << bits | if bits == 16 { 0 } else { c << (2 * bits) }) & low_mask(32)
+            }
+            Kind::Tf32 => self.tf32(a as u32).into(),
+            Kind::To { format, from } => {
+                let width = from.format.width();
+                let (high, low) = if from.lanes == 1 { (a, b) } else { (a >> width, a & low_mask(width)) };
+                let [high, low] = [high, low].map(|v| {
+                    let v = convert(from.format, Format::F64, v, Round::NearestTiesToEven, false);
+                    self.code(format, f64::from_bits(v))
+                });
+                let half = format.map_or(8, |f| (f.bits() + 1).next_power_of_two());
+                high << half | low
+            }
+            Kind::From { format, to } => {
+                let half = format.map_or(8, |f| (f.bits() + 1).next_power_of_two());
+                let wide = |code: u64| {
+                    let value = match format {
+                        None if code == 0xff => f64::NAN,
+                        None => 2f64.powi(code as i32 - 127),
+                        Some(f) => {
+                            let value = f.value(code & low_mask(f.bits()));
+                            if code >> f.bits() & 1 == 1 { -value } else { value }
+                        }
+                    };
+                    if value.is_nan() {
+                        return to.canonical_nan();
+                    }
+                    let value = if self.satfinite { value.clamp(-SATFINITE, SATFINITE) } else { value };
+                    let bits = convert(Format::F64, to, value.to_bits(), Round::NearestTiesToEven, false);
+                    if self.relu { to.relu(bits) } else { bits }
+                };
+                wide(a >> half & low_mask(half)) << 16 | wide(a & low_mask(half))
+            }
+        }
+    }
+
+    fn code(&self, format: Option<Narrow8>, v: f64) -> u64 {
+        let Some(format) = format else { return self.power(v.abs()) };
+        if v.is_nan() {
+            return match format.specials {
+                Specials::None => format.largest(),
+                _ => low_mask(format.bits()),
+            };
+        }
+        let code = format.nearest(v.abs().min(f64::MAX));
+        match v.is_sign_negative() {
+            true if self.relu => 0,
+            negative => u64::from(negative) << format.bits() | code,
+        }
+    }
+
+    /// The power of two next to a magnitude.
+    fn power(&self, v: f64) -> u64 {
+        if v.is_nan() {
+            return 0xff;
+        }
+        let up = self.round == Rounding::Up;
+        let fits = |code: &u64| {
+            let power = 2f64.powi(*code as i32 - 127);
+            if up { power >= v } else { power <= v }
+        };
+        let code = if up { (0..0xff).find(fits) } else { (0..0xff).rev().find(fits).or(Some(0)) };
+        match code {
+            Some(code) if v.is_finite() => code,
+            _ if self.satfinite => 0xfe,
+            _ => 0xff,
+        }
+    }
+
+    /// Choices: `.rna` treats NaN as the assembler's code does.
+    fn tf32(&self, a: u32) -> u32 {
+        let (sign, magnitude) = (a & 1 << 31, a & !(1 << 31));
+        let infinity = 0x7f80_0000;
+        let below = magnitude & !0x1fff;
+        let dropped = magnitude & 0x1fff;
+        let odd = below >> 13 & 1 == 1;
+        let up = match self.round {
+            Rounding::Nearest => dropped > 0x1000 || dropped == 0x1000 && odd,
+            Rounding::Away => dropped >= 0x1000,
+            _ => false,
+        };
+        if self.round == Rounding::Away {
+            let rounded = if magnitude < infinity && up { below + 0x2000 } else { below };
+            let finite = rounded < infinity || !self.satfinite;
+            return sign | if finite { rounded } else { rounded - 0x2000 };
+        }
+        if magnitude > infinity {
+            return 0x7fff_e000;
+        }
+        if self.relu && sign != 0 {
+            return 0;
+        }
+        let rounded = if up { below + 0x2000 } else { below };
+        sign | if self.satfinite { rounded.min(0x7f7f_e000) } else { rounded }
+    }
+}

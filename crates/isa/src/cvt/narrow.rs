@@ -1,0 +1,249 @@
+//! Conversions to and from floats of 8 bits and fewer, which come in pairs, and to tf32.
+
+use crate::float::rounding;
+use crate::{Cx, Ty};
+use hostwarp_ir::{Elem, FBin, FCmp, IntBin, IntCmp, Op, Round, Type, Value};
+
+/// A format with a sign.
+struct Format {
+    /// Bits of the significand behind the point.
+    fraction: u64,
+    /// Of the exponent.
+    bias: u64,
+    /// The sign's place.
+    sign: u64,
+    /// The largest finite number.
+    largest: u64,
+    /// Infinity, if there is one.
+    infinity: Option<u64>,
+    /// NaN, if there is one; it is the largest of them.
+    nan: Option<u64>,
+}
+
+const E4M3: Format = Format { fraction: 3, bias: 7, sign: 7, largest: 0x7e, infinity: None, nan: Some(0x7f) };
+const E5M2: Format =
+    Format { fraction: 2, bias: 15, sign: 7, largest: 0x7b, infinity: Some(0x7c), nan: Some(0x7f) };
+const E2M3: Format = Format { fraction: 3, bias: 1, sign: 5, largest: 0x1f, infinity: None, nan: None };
+const E3M2: Format = Format { fraction: 2, bias: 3, sign: 5, largest: 0x1f, infinity: None, nan: None };
+const E2M1: Format = Format { fraction: 1, bias: 1, sign: 3, largest: 0x7, infinity: None, nan: None };
+
+/// The format of a packed type; `None` for `.ue8m0x2`, which has powers of two only.
+fn format(ty: Ty) -> Option<&'static Format> {
+    Some(match ty {
+        Ty::E4m3x2 => &E4M3,
+        Ty::E5m2x2 => &E5M2,
+        Ty::E2m3x2 => &E2M3,
+        Ty::E3m2x2 => &E3M2,
+        Ty::E2m1x2 => &E2M1,
+        _ => return None,
+    })
+}
+
+/// Two numbers as a pair of narrow ones. They are two f32, `a` for the upper one, or the halves of `a`.
+pub(super) fn pack(cx: &mut Cx<'_>, to: Ty, from: Ty) -> Value {
+    let numbers = if from == Ty::F32 {
+        ["b", "a"].map(|name| cx.arith(name, Ty::F32))
+    } else {
+        let a = cx.arith("a", from);
+        [0, 1].map(|i| {
+            let half = cx.b.extract(a, i);
+            cx.b.inst(Op::FCvt(Round::Nearest), &[half], Type::F32)
+        })
+    };
+    let [low, high] = numbers.map(|v| match format(to) {
+        Some(format) => narrow(cx, format, v),
+        None => power_of_two(cx, v),
+    });
+    let high = cx.b.int_imm(IntBin::Shl, high, u64::from(to.bits()) / 2);
+    let both = cx.b.or(high, low);
+    cx.b.inst(Op::Trunc, &[both], to.container())
+}
+
+/// An f32 rounded to nearest even in a narrow format and bounded by its largest number, in the low bits of a word.
+fn narrow(cx: &mut Cx<'_>, format: &Format, v: Value) -> Value {
+    let &Format { fraction, bias, sign, largest, nan, .. } = format;
+    let bits = cx.b.to_bits(v, Type::I32);
+    let magnitude = cx.b.int_imm(IntBin::And, bits, 0x7fff_ffff);
+    // Normal: half a unit of the last place, less one where that is even, and the rest is cut.
+    let dropped = 23 - fraction;
+    let odd = cx.b.int_imm(IntBin::ShrU, magnitude, dropped);
+    let odd = cx.b.int_imm(IntBin::And, odd, 1);
+    let up = cx.b.int_imm(IntBin::Add, magnitude, (1 << (dropped - 1)) - 1);
+    let up = cx.b.add(up, odd);
+    let cut = cx.b.int_imm(IntBin::ShrU, up, dropped);
+    let normal = cx.b.int_imm(IntBin::Sub, cut, (127 - bias) << fraction);
+    // Subnormal: next to a number whose last place is the format's smallest number, an addition rounds to that.
+    let [smallest, large] = [128 - bias, 128 - bias + dropped].map(|exponent| exponent << 23);
+    let positive = cx.b.from_bits(magnitude, Type::F32);
+    let large_number = cx.b.fconst(Type::F32, large);
+    let sum = cx.b.float(FBin::Add, Round::Nearest, false, positive, large_number);
+    let sum = cx.b.to_bits(sum, Type::I32);
+    let subnormal = cx.b.int_imm(IntBin::Sub, sum, large);
+    let smallest = cx.b.iconst(Type::I32, smallest);
+    let tiny = cx.b.cmp(IntCmp::LtU, magnitude, smallest);
+    let code = cx.b.select(tiny, subnormal, normal);
+    let code = cx.b.int_imm(IntBin::MinU, code, largest);
+    let negative = cx.b.int_imm(IntBin::ShrU, bits, 31);
+    let code = if cx.has(".relu") {
+        let negative = cx.b.cmp_imm(IntCmp::Ne, negative, 0);
+        let zero = cx.b.iconst(Type::I32, 0);
+        cx.b.select(negative, zero, code)
+    } else {
+        let negative = cx.b.int_imm(IntBin::Shl, negative, sign);
+        cx.b.or(code, negative)
+    };
+    let is_nan = cx.b.fcmp(FCmp::Nan, v, v);
+    let nan = cx.b.iconst(Type::I32, nan.unwrap_or(largest));
+    cx.b.select(is_nan, nan, code)
+}
+
+/// The exponent of an f32, whatever its sign, rounded toward zero or away from it; a NaN is 255, and so is without `.satfinite` what is too large.
+fn power_of_two(cx: &mut Cx<'_>, v: Value) -> Value {
+    let bits = cx.b.to_bits(v, Type::I32);
+    let magnitude = cx.b.int_imm(IntBin::And, bits, 0x7fff_ffff);
+    let up = if rounding(cx.get(".frnd3")) == Round::Up { 0x7f_ffff } else { 0 };
+    let rounded = cx.b.int_imm(IntBin::Add, magnitude, up);
+    let code = cx.b.int_imm(IntBin::ShrU, rounded, 23);
+    // Of subnormal numbers those up to 2^-127 are rounded to it.
+    let code = if up == 0 {
+        code
+    } else {
+        let least = cx.b.iconst(Type::I32, 0x0040_0000);
+        let least = cx.b.cmp(IntCmp::LeU, magnitude, least);
+        let zero = cx.b.iconst(Type::I32, 0);
+        cx.b.select(least, zero, code)
+    };
+    let code = if cx.has(".satfinite") { cx.b.int_imm(IntBin::MinU, code, 0xfe) } else { code };
+    let is_nan = cx.b.fcmp(FCmp::Nan, v, v);
+    let nan = cx.b.iconst(Type::I32, 0xff);
+    cx.b.select(is_nan, nan, code)
+}
+
+/// A pair of narrow numbers as halves or bfloats, which hold all of them.
+pub(super) fn unpack(cx: &mut Cx<'_>, to: Ty, from: Ty) -> Value {
+    let a = cx.src("a");
+    let a = cx.b.zext(a, Elem::I32);
+    let width = u64::from(from.bits()) / 2;
+    let halves = [0, width].map(|at| {
+        let code = cx.b.int_imm(IntBin::ShrU, a, at);
+        let code = cx.b.int_imm(IntBin::And, code, (1 << width) - 1);
+        let wide = match format(from) {
+            Some(format) => widen(cx, format, code),
+            None => from_power_of_two(cx, code),
+        };
+        cx.b.inst(Op::FCvt(Round::Nearest), &[wide], Type::scalar(to.elem()))
+    });
+    let both = cx.b.build(&halves);
+    super::float::bounded(cx, both)
+}
+
+/// A narrow number as f32.
+fn widen(cx: &mut Cx<'_>, format: &Format, code: Value) -> Value {
+    let &Format { fraction, bias, sign, infinity, nan, .. } = format;
+    let magnitude = cx.b.int_imm(IntBin::And, code, (1 << sign) - 1);
+    // With the exponents of f32 it is too small by the difference of the biases, subnormal or not.
+    let bits = cx.b.int_imm(IntBin::Shl, magnitude, 23 - fraction);
+    let small = cx.b.from_bits(bits, Type::F32);
+    let factor = cx.b.fconst(Type::F32, (254 - bias) << 23);
+    let number = cx.b.float(FBin::Mul, Round::Nearest, false, small, factor);
+    let mut bits = cx.b.to_bits(number, Type::I32);
+    if let Some(infinity) = infinity {
+        let infinite = cx.b.cmp_imm(IntCmp::Eq, magnitude, infinity);
+        let infinity = cx.b.iconst(Type::I32, 0x7f80_0000);
+        bits = cx.b.select(infinite, infinity, bits);
+    }
+    let negative = cx.b.int_imm(IntBin::ShrU, code, sign);
+    let negative = cx.b.int_imm(IntBin::Shl, negative, 31);
+    bits = cx.b.or(bits, negative);
+    if let Some(nan) = nan {
+        let from = cx.b.iconst(Type::I32, infinity.map_or(nan, |infinity| infinity + 1));
+        let is_nan = cx.b.cmp(IntCmp::LeU, from, magnitude);
+        let nan = cx.b.iconst(Type::I32, 0x7fff_ffff);
+        bits = cx.b.select(is_nan, nan, bits);
+    }
+    cx.b.from_bits(bits, Type::F32)
+}
+
+fn from_power_of_two(cx: &mut Cx<'_>, code: Value) -> Value {
+    let power = cx.b.int_imm(IntBin::Shl, code, 23);
+    let [zero, nan] = [0, 0xff].map(|c| cx.b.cmp_imm(IntCmp::Eq, code, c));
+    // 2^-127 is subnormal.
+    let [least, not_a_number] = [0x0040_0000, 0x7fff_ffff].map(|c| cx.b.iconst(Type::I32, c));
+    let power = cx.b.select(zero, least, power);
+    let power = cx.b.select(nan, not_a_number, power);
+    cx.b.from_bits(power, Type::F32)
+}
+
+const TF32: u64 = 0xffff_e000;
+
+/// An f32 with 10 bits of its significand, the others 0.
+pub(super) fn tf32(cx: &mut Cx<'_>) -> Value {
+    let bits = cx.src("a");
+    let a = cx.arith("a", Ty::F32);
+    if cx.has(".rna") {
+        return tf32_away(cx, bits);
+    }
+    let rounded = if rounding(cx.get(".frnd2")) == Round::Zero {
+        bits
+    } else {
+        let odd = cx.b.int_imm(IntBin::ShrU, bits, 13);
+        let odd = cx.b.int_imm(IntBin::And, odd, 1);
+        let up = cx.b.int_imm(IntBin::Add, bits, 0xfff);
+        cx.b.add(up, odd)
+    };
+    let mut d = cx.b.int_imm(IntBin::And, rounded, TF32);
+    let sign = cx.b.int_imm(IntBin::And, bits, 1 << 31);
+    if cx.has(".satfinite") {
+        let magnitude = cx.b.int_imm(IntBin::And, d, 0x7fff_ffff);
+        let bounded = cx.b.int_imm(IntBin::MinU, magnitude, 0x7f7f_e000);
+        d = cx.b.or(bounded, sign);
+    }
+    if cx.has(".relu") {
+        let negative = cx.b.cmp_imm(IntCmp::Ne, sign, 0);
+        let zero = cx.b.iconst(Type::I32, 0);
+        d = cx.b.select(negative, zero, d);
+    }
+    let is_nan = cx.b.fcmp(FCmp::Nan, a, a);
+    let nan = cx.b.iconst(Type::I32, 0x7fff_e000);
+    cx.b.select(is_nan, nan, d)
+}
+
+/// `.rna`, in the steps of ptxas: half a unit is added to what is finite, the low bits are cut, and with `.satfinite` one unit is taken from what is not finite then.
+fn tf32_away(cx: &mut Cx<'_>, bits: Value) -> Value {
+    let finite = |cx: &mut Cx<'_>, v: Value| {
+        let magnitude = cx.b.int_imm(IntBin::And, v, 0x7fff_ffff);
+        let infinity = cx.b.iconst(Type::I32, 0x7f80_0000);
+        cx.b.cmp(IntCmp::LtU, magnitude, infinity)
+    };
+    let is_finite = finite(cx, bits);
+    let up = cx.b.int_imm(IntBin::Add, bits, 0x1000);
+    let rounded = cx.b.select(is_finite, up, bits);
+    let d = cx.b.int_imm(IntBin::And, rounded, TF32);
+    if !cx.has(".satfinite") {
+        return d;
+    }
+    let is_finite = finite(cx, d);
+    let below = cx.b.int_imm(IntBin::Sub, d, 0x2000);
+    cx.b.select(is_finite, d, below)
+}
+
+/// `cvt.pack`: two words clamped to fewer bits, `a` above `b`, and `c` above both.
+pub(super) fn pack_integers(cx: &mut Cx<'_>) -> Value {
+    let ty = cx.get(".convert").or(cx.get(".convert8")).unwrap_or(".s16");
+    let (signed, bits) = (ty.starts_with(".s"), ty[2..].parse::<u64>().unwrap_or(16));
+    let (low, high) = if signed { (!0 << (bits - 1), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+    let [a, b] = ["a", "b"].map(|name| {
+        let v = cx.src(name);
+        let v = cx.b.int_imm(IntBin::MaxS, v, low & 0xffff_ffff);
+        let v = cx.b.int_imm(IntBin::MinS, v, high);
+        cx.b.int_imm(IntBin::And, v, (1 << bits) - 1)
+    });
+    let a = cx.b.int_imm(IntBin::Shl, a, bits);
+    let d = cx.b.or(a, b);
+    if !cx.given("c") {
+        return d;
+    }
+    let c = cx.src("c");
+    let c = cx.b.int_imm(IntBin::Shl, c, 2 * bits);
+    cx.b.or(c, d)
+}
