@@ -21,6 +21,7 @@ pub fn edges(ty: &str) -> Vec<u64> {
         "f16x2" => pairs(&edges("f16"), 16),
         "bf16x2" => pairs(&edges("bf16"), 16),
         "u16x2" | "s16x2" => pairs(&edges("u16"), 16),
+        "u8x4" | "s8x4" => pairs(&pairs(&edges("u8"), 8), 16),
         _ => vec![],
     };
     values.sort_unstable();

@@ -111,7 +111,9 @@ impl<'m> Checker<'m> {
             self.report(Diagnostic::new(Code::BadType, text, second.span).also(dotted, "the first one"));
             return None;
         }
-        if ty.is_narrow() || matches!(ty, Ty::BF16 | Ty::BF16x2 | Ty::Tf32 | Ty::U16x2 | Ty::S16x2) {
+        if ty.is_narrow()
+            || matches!(ty, Ty::BF16 | Ty::BF16x2 | Ty::Tf32 | Ty::U16x2 | Ty::S16x2 | Ty::U8x4 | Ty::S8x4)
+        {
             let bits = ty.declared();
             let text = format!("no variable can have the type `{ty}`");
             let help = format!("declare it as `{bits}`; instructions with `{ty}` take such registers");

@@ -55,8 +55,8 @@ struct Mutant {
 fn module(lines: &[&str]) -> String {
     let mut text = String::from(".version 9.0\n.target sm_90\n.global .align 8 .b8 v[64];\n.entry k() {\n");
     let declarable = |t: &&Ty| {
-        use Ty::{BF16, BF16x2, F32x2, S16x2, Tf32, U16x2};
-        !matches!(t, BF16 | BF16x2 | F32x2 | U16x2 | S16x2 | Tf32)
+        // What has a type of its own to be declared with; `.f16x2` can be declared too.
+        **t == Ty::F16x2 || t.declared() == **t
     };
     for ty in Ty::ALL.iter().filter(declarable) {
         text += &format!(".reg {ty} %{}_<12>; ", &ty.text()[1..]);

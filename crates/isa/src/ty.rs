@@ -57,6 +57,7 @@ types! {
     F16 ".f16" 16 Float, BF16 ".bf16" 16 Float, F32 ".f32" 32 Float, F64 ".f64" 64 Float,
     F16x2 ".f16x2" 32 Packed, BF16x2 ".bf16x2" 32 Packed, F32x2 ".f32x2" 64 Packed,
     U16x2 ".u16x2" 32 Packed, S16x2 ".s16x2" 32 Packed,
+    U8x4 ".u8x4" 32 Packed, S8x4 ".s8x4" 32 Packed,
     Tf32 ".tf32" 32 Float,
     E4m3x2 ".e4m3x2" 16 Packed, E5m2x2 ".e5m2x2" 16 Packed, E2m3x2 ".e2m3x2" 16 Packed, E3m2x2 ".e3m2x2" 16 Packed,
     E2m1x2 ".e2m1x2" 8 Packed, Ue8m0x2 ".ue8m0x2" 16 Packed,
@@ -84,7 +85,7 @@ impl Ty {
         match self {
             Ty::E2m1x2 => Ty::B8,
             Ty::BF16 => Ty::B16,
-            Ty::F16x2 | Ty::BF16x2 | Ty::Tf32 | Ty::U16x2 | Ty::S16x2 => Ty::B32,
+            Ty::F16x2 | Ty::BF16x2 | Ty::Tf32 | Ty::U16x2 | Ty::S16x2 | Ty::U8x4 | Ty::S8x4 => Ty::B32,
             Ty::F32x2 => Ty::B64,
             narrow if narrow.is_narrow() => Ty::B16,
             other => other,
@@ -114,6 +115,7 @@ impl Ty {
             Ty::BF16x2 => Type::BF16X2,
             Ty::F32x2 => Type::new(Elem::F32, 2),
             Ty::U16x2 | Ty::S16x2 => Type::I16X2,
+            Ty::U8x4 | Ty::S8x4 => Type::I8X4,
             other => other.container(),
         }
     }

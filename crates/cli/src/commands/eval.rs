@@ -119,6 +119,8 @@ impl Eval {
             Ty::F32x2 => return Some(Ty::F32),
             Ty::U16x2 => return Some(Ty::U16),
             Ty::S16x2 => return Some(Ty::S16),
+            Ty::U8x4 => return Some(Ty::U8),
+            Ty::S8x4 => return Some(Ty::S8),
             _ => {}
         }
         let last = self.instructions.trim().trim_end_matches(';').rsplit(';').next()?.trim();

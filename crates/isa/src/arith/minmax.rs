@@ -2,13 +2,16 @@
 //!
 //! Since PTX 1.0; packed half-words and `.relu` since PTX 8.0, sm_90.
 
+use super::add::FAMILIES;
 use super::{integer_type, integers};
 use crate::float::arith as float;
-use crate::{Cx, Form, Outcome, Room, Ty, since};
+use crate::{Cx, Form, Outcome, Room, since};
 use hostwarp_ir::IntBin;
 
 const SETS: &[(&str, &str)] = &[(".type", ".u16 .u32 .u64 .s16 .s32 .s64")];
 const PACKED: &[(&str, &str)] = &[(".type", ".u16x2 .s16x2")];
+const BYTES: &[(&str, &str)] = &[(".type", ".u8x4 .s8x4")];
+const RELU_BYTES: &[(&str, &str)] = &[(".type", ".s8x4")];
 const RELU: &[(&str, &str)] = &[(".type", ".s32")];
 const RELU_PACKED: &[(&str, &str)] = &[(".type", ".s16x2")];
 
@@ -24,6 +27,8 @@ pub const MIN: Room = Room {
         Form::new("min.relu.type  d:.type, a:.type, b:.type", RELU, since(80, 90)),
         Form::new("min.type  d:.type, a:.type!, b:.type!", PACKED, since(80, 90)),
         Form::new("min.relu.type  d:.type, a:.type!, b:.type!", RELU_PACKED, since(80, 90)),
+        Form::new("min.type  d:.type, a:.type!, b:.type!", BYTES, since(92, 107)).only(FAMILIES),
+        Form::new("min.relu.type  d:.type, a:.type!, b:.type!", RELU_BYTES, since(92, 107)).only(FAMILIES),
         float::MIN_F32,
         float::MIN_F64,
         float::MIN_F16,
@@ -50,6 +55,8 @@ pub const MAX: Room = Room {
         Form::new("max.relu.type  d:.type, a:.type, b:.type", RELU, since(80, 90)),
         Form::new("max.type  d:.type, a:.type!, b:.type!", PACKED, since(80, 90)),
         Form::new("max.relu.type  d:.type, a:.type!, b:.type!", RELU_PACKED, since(80, 90)),
+        Form::new("max.type  d:.type, a:.type!, b:.type!", BYTES, since(92, 107)).only(FAMILIES),
+        Form::new("max.relu.type  d:.type, a:.type!, b:.type!", RELU_BYTES, since(92, 107)).only(FAMILIES),
         float::MAX_F32,
         float::MAX_F64,
         float::MAX_F16,
@@ -67,7 +74,8 @@ pub const MAX: Room = Room {
 fn integer(cx: &mut Cx<'_>, signed: IntBin, unsigned: IntBin, float: fn(&mut Cx<'_>) -> Outcome) -> Outcome {
     let Some(ty) = integer_type(cx) else { return float(cx) };
     let [a, b] = integers(cx, ["a", "b"], ty);
-    let mut d = cx.b.int(if ty.is_signed() || ty == Ty::S16x2 { signed } else { unsigned }, a, b);
+    let is_signed = super::signed(ty);
+    let mut d = cx.b.int(if is_signed { signed } else { unsigned }, a, b);
     if cx.has(".relu") {
         d = cx.b.int_imm(IntBin::MaxS, d, 0);
     }

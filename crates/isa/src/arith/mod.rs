@@ -33,6 +33,11 @@ fn integer_type(cx: &Cx<'_>) -> Option<Ty> {
     cx.m.ty(".type").filter(|t| !t.is_float())
 }
 
+/// Whether the elements of the type are signed.
+fn signed(ty: Ty) -> bool {
+    ty.is_signed() || matches!(ty, Ty::S16x2 | Ty::S8x4)
+}
+
 /// The operands called `names`, as integers of the type `ty` (two half-words if it is packed).
 fn integers<const N: usize>(cx: &mut Cx<'_>, names: [&str; N], ty: Ty) -> [Value; N] {
     names.map(|n| cx.arith(n, ty))

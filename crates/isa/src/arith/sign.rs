@@ -7,6 +7,7 @@ use crate::float::arith as float;
 use crate::{Cx, Form, Outcome, Room, since};
 use hostwarp_ir::IntUn;
 
+const BYTES: &[(&str, &str)] = &[(".type", ".s8x4")];
 const SETS: &[(&str, &str)] = &[(".type", ".s16 .s32 .s64")];
 
 /// `abs`
@@ -35,6 +36,7 @@ pub const NEG: Room = Room {
     section: "9.7.1.11",
     forms: &[
         Form::new("neg.type  d:.type, a:.type", SETS, since(10, 10)),
+        Form::new("neg.type  d:.type, a:.type!", BYTES, since(92, 107)).only(super::add::FAMILIES),
         float::NEG_F32,
         float::NEG_F64,
         float::NEG_F16,
