@@ -69,9 +69,12 @@ impl Narrow8 {
     }
 
     fn largest(self) -> u64 {
-        self.nearest(f64::MAX)
+        self.nearest(FAR)
     }
 }
+
+/// Beyond all narrow numbers, and near enough for distances to be exact.
+const FAR: f64 = 1e6;
 
 /// The largest finite bf16, which is where infinity goes with `.satfinite`; no narrow number is as large.
 const SATFINITE: f64 = 3.389_531_389_251_535_5e38;
@@ -220,7 +223,7 @@ impl Narrow {
                 _ => low_mask(format.bits()),
             };
         }
-        let code = format.nearest(v.abs().min(f64::MAX));
+        let code = format.nearest(v.abs().min(FAR));
         match v.is_sign_negative() {
             true if self.relu => 0,
             negative => u64::from(negative) << format.bits() | code,
