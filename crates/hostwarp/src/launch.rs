@@ -105,6 +105,8 @@ pub enum Emit {
     Ir,
     /// The plan.
     Plan,
+    /// The vector IR: what is a scalar, what a vector, what is checked and where code is left.
+    Vector,
     /// The LLVM IR.
     Llvm,
 }
@@ -441,6 +443,11 @@ impl<'a> LaunchBuilder<'a> {
         match what {
             Emit::Ir => Ok(program.func().to_string()),
             Emit::Plan => Ok(program.plan().to_string()),
+            Emit::Vector => {
+                let program = self.program(Assume::for_block(block, Choice::vector_lanes(program.func(), block)))?;
+                let kernel = KernelText::vector(&program, program.plan().assume);
+                Ok(kernel.map_err(|e| Error::launch(e.to_string()))?.to_string())
+            }
             Emit::Llvm => {
                 let target = self.kernel.module().device().target().map_err(|why| self.no_jit(why))?;
                 let paths = self.choose_paths(&program, block);
@@ -593,6 +600,9 @@ impl<'a> LaunchBuilder<'a> {
             None => {}
         }
         let program = self.program(Assume::for_block(block, 32))?;
+        if self.paths == Some(Paths::Vector) {
+            return Ok(Choice::vector_lanes(program.func(), block));
+        }
         let (func, plan, target) = (program.func(), program.plan(), self.kernel.module().device().target());
         let (target, far) = (target.as_ref().ok(), self.is_far(block));
         Ok(Choice { func, plan, block, target, far }.lanes())

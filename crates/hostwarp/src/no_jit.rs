@@ -47,6 +47,8 @@ pub enum Paths {
     Parting,
     /// Whatever lanes do.
     All,
+    /// Whatever lanes do, by way of the vector IR.
+    Vector,
 }
 
 impl Paths {
@@ -77,6 +79,11 @@ impl KernelText {
         _: &target::Target,
         _: Paths,
     ) -> Result<KernelText, JitError> {
+        Err(JitError(()))
+    }
+
+    /// Refuses every kernel.
+    pub fn vector(_: &Program, _: hostwarp_plan::Assume) -> Result<String, JitError> {
         Err(JitError(()))
     }
 

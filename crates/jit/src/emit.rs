@@ -23,7 +23,7 @@
 //! which LLVM turns into registers.
 
 mod ahead;
-mod atomic;
+pub(crate) mod atomic;
 mod bounds;
 mod by_lane;
 mod check;
@@ -34,7 +34,7 @@ mod groups;
 mod held;
 mod in_step;
 mod memory;
-mod ops;
+pub(crate) mod ops;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod ops_test;
 mod parts;
@@ -43,7 +43,7 @@ mod read_back;
 mod special;
 mod stops;
 mod stretch;
-mod text;
+pub(crate) mod text;
 mod turns;
 mod warp;
 mod x86;
@@ -265,7 +265,7 @@ impl<'a> Emitter<'a> {
             }
         }
         let wraps = match paths {
-            Paths::Parting | Paths::All => {
+            Paths::Parting | Paths::All | Paths::Vector => {
                 plan.shape.iter().map(|s| matches!(s, Spread::Affine { may_wrap: true, .. })).collect()
             }
             Paths::Together => wraps_unseen(func, plan),

@@ -16,6 +16,7 @@ use crate::emit::{self, Paths, Unsupported};
 use crate::lanes::{self, Lanes};
 use crate::llvm::{CompileError, Llvm, Object, Tier};
 use crate::object::{LoadError, Loaded};
+use crate::print;
 use crate::target::Target;
 
 /// Why there is no compiled kernel. The interpreter runs it instead.
@@ -69,6 +70,7 @@ pub struct KernelText {
     pub(crate) sites: Vec<(Block, usize)>,
     stops: Vec<bool>,
     masked: Vec<bool>,
+    shapes: Vec<Shape>,
 }
 
 impl fmt::Debug for KernelText {
@@ -96,6 +98,15 @@ impl KernelText {
         paths: Paths,
     ) -> Result<KernelText, JitError> {
         let assume = program.plan().assume.in_groups_of(lanes);
+        let mut paths = paths;
+        if paths == Paths::Vector {
+            match KernelText::by_vector(program, assume, target) {
+                Ok(text) => return Ok(text),
+                // What it does not cover.
+                Err(_) if assume.whole => paths = Paths::likely(program.func(), program.plan(), assume.group),
+                Err(_) => paths = Paths::All,
+            }
+        }
         let emitted = emit::emit(program.func(), program.plan(), assume, target, paths)?;
         Ok(KernelText {
             program: program.clone(),
@@ -106,7 +117,47 @@ impl KernelText {
             sites: emitted.sites,
             stops: emitted.stops,
             masked: emitted.masked,
+            shapes: program.plan().shape.clone(),
         })
+    }
+
+    /// Writes the kernel by way of the vector IR.
+    fn by_vector(program: &Arc<Program>, assume: Assume, target: &Target) -> Result<KernelText, JitError> {
+        let func = program.func();
+        let vector = KernelText::vector(program, assume)?;
+        let text = print::print(&vector, func, assume, target)?;
+        let mut stops = vec![false; func.blocks.len()];
+        for (b, _) in &vector.entries {
+            stops[b.index()] = true;
+        }
+        Ok(KernelText {
+            program: program.clone(),
+            assume,
+            target: target.clone(),
+            paths: Paths::Vector,
+            text,
+            sites: vector.sites,
+            stops,
+            masked: vector.partial,
+            shapes: vector.shapes,
+        })
+    }
+
+    /// The kernel in vector IR.
+    pub fn vector(program: &Program, assume: Assume) -> Result<hostwarp_vector::Kernel, JitError> {
+        let refused = |hostwarp_vector::Unsupported(why)| JitError::Unsupported(why);
+        let kernel = hostwarp_vector::lower(program.func(), program.plan(), assume).map_err(refused)?;
+        if cfg!(debug_assertions)
+            && let Err(wrong) = hostwarp_vector::verify(&kernel)
+        {
+            return Err(JitError::Unsupported(format!("vector IR came out wrong: {wrong}")));
+        }
+        Ok(kernel)
+    }
+
+    /// What code can do by itself.
+    pub fn paths(&self) -> Paths {
+        self.paths
     }
 
     /// The LLVM IR.
@@ -140,7 +191,7 @@ impl KernelText {
         };
         // SAFETY: every text we write defines it with this signature, and an object is one of such a text.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(find("kernel")?) };
-        let KernelText { program, assume, text, sites, stops, masked, paths, .. } = self;
+        let KernelText { program, assume, text, sites, stops, masked, shapes, paths, .. } = self;
         let plain = |term: &Term| match term {
             Term::Barrier { kind, .. } => *kind == BarrierKind::Sync,
             _ => true,
@@ -155,6 +206,7 @@ impl KernelText {
             sites,
             stops,
             masked,
+            shapes,
             object,
             entry,
             paths,
@@ -183,6 +235,8 @@ pub struct JitKernel {
     pub(crate) sites: Vec<(Block, usize)>,
     stops: Vec<bool>,
     masked: Vec<bool>,
+    /// How values lie in the frame where only the first lane's is written.
+    pub(crate) shapes: Vec<Shape>,
     object: Object,
     entry: Entry,
     paths: Paths,
@@ -275,6 +329,7 @@ impl JitKernel {
         std::ptr::eq(Arc::as_ptr(&self.program), launch.program)
             && (!assume.contiguous_x || is.contiguous_x && is.rows == assume.rows)
             && (assume.cta.is_none() || is.cta == assume.cta)
+            && (!assume.whole || is.whole)
             && launch.param.len() >= self.program.func().info.param_bytes as usize
     }
 
@@ -566,15 +621,16 @@ impl Run<'_> {
     /// Fills in the frame for a group that left it in [brief](abi::BRIEF).
     fn fill_in(&mut self, lane0: u32, to: Block) {
         let (func, plan) = (self.engine.launch.program.func(), self.engine.launch.program.plan());
-        let assume = self.engine.kernel.assume;
+        let kernel = self.engine.kernel;
+        let assume = kernel.assume;
         for v in &plan.live_in[to.index()] {
-            let stride = match plan.shape[v.index()] {
+            let stride = match kernel.shapes[v.index()] {
                 Shape::Uniform => 0,
                 Shape::Affine { stride, .. } => stride,
                 Shape::Varying => continue,
             };
             if let Some(slot) = plan.frame.slot[v.index()] {
-                for lanes in even_lanes(&assume, lane0, plan.shape[v.index()]) {
+                for lanes in even_lanes(&assume, lane0, kernel.shapes[v.index()]) {
                     self.cta().spread_out(slot, func.ty(*v).bytes(), lanes, assume.row(), stride);
                 }
             }
@@ -584,13 +640,14 @@ impl Run<'_> {
     /// Whether all that the plan says of what a whole group needs at a block is so: what may wrap may have done so.
     fn is_spread_out(&mut self, lane0: u32, at: Block) -> bool {
         let (func, plan) = (self.engine.launch.program.func(), self.engine.launch.program.plan());
-        let assume = self.engine.kernel.assume;
+        let kernel = self.engine.kernel;
+        let assume = kernel.assume;
         let cta = self.cta();
-        plan.live_in[at.index()].iter().all(|v| match (plan.shape[v.index()], plan.frame.slot[v.index()]) {
+        plan.live_in[at.index()].iter().all(|v| match (kernel.shapes[v.index()], plan.frame.slot[v.index()]) {
             (Shape::Affine { stride, may_wrap: true, .. }, Some(slot)) => {
                 let bytes = func.ty(*v).bytes();
                 let row = assume.row();
-                let all = even_lanes(&assume, lane0, plan.shape[v.index()]);
+                let all = even_lanes(&assume, lane0, kernel.shapes[v.index()]);
                 all.into_iter().all(|lanes| cta.is_spread_out(slot, bytes, lanes, row, stride, |_| true))
             }
             _ => true,
@@ -634,7 +691,8 @@ impl Run<'_> {
         let pc = |lane: u32| pcs[lane as usize];
         let block = pc(ready.lowest());
         let together = ready.iter().all(|lane| pc(lane) == block);
-        let came_apart = std::mem::take(&mut self.apart[(lane0 / self.width) as usize]) == ready;
+        let vector = self.engine.kernel.paths == Paths::Vector;
+        let came_apart = std::mem::take(&mut self.apart[(lane0 / self.width) as usize]) == ready && !vector;
         let stops_there = self.engine.kernel.stops[block as usize];
         if !(together && stops_there || came_apart) {
             return Step::Split;
@@ -642,7 +700,7 @@ impl Run<'_> {
         let whole = ready == self.all_lanes();
         let start = if together && block == Block::ENTRY.0 {
             block
-        } else if together && stops_there && whole && self.is_spread_out(lane0, Block(block)) {
+        } else if together && stops_there && (whole || vector) && self.is_spread_out(lane0, Block(block)) {
             block | abi::BRIEF
         } else {
             self.masks.fill(Lanes::NONE);
@@ -703,7 +761,7 @@ impl Run<'_> {
         let exited = active & !self.engine.parked.get();
         let cta = self.cta();
         exited.each_warp(lane0, |warp, lanes| cta.exit(warp, lanes));
-        if status == abi::BUDGET {
+        if status == abi::BUDGET && self.engine.kernel.paths != Paths::Vector {
             self.apart[(lane0 / self.width) as usize] = self.engine.parked.get();
         }
         self.left -= spent.max(1);

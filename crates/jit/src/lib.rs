@@ -13,6 +13,7 @@ mod engine;
 mod lanes;
 pub mod llvm;
 pub mod object;
+mod print;
 mod slow;
 mod takeover;
 pub mod target;

@@ -61,7 +61,7 @@ impl JitKernel {
     fn is_as_planned(&self, cta: &mut Cta, lane0: u32, live: Lanes, at: Block) -> bool {
         let (func, plan) = (self.program().func(), self.program().plan());
         plan.live_in[at.index()].iter().all(|v| {
-            let shape = plan.shape[v.index()];
+            let shape = self.shapes[v.index()];
             let stride = match shape {
                 Shape::Uniform => 0,
                 Shape::Affine { stride, may_wrap: false, .. } => stride,

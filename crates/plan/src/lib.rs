@@ -47,6 +47,8 @@ pub struct Assume {
     pub rows: u32,
     /// The size of the CTA, if a group is all of it.
     pub cta: Option<[u32; 3]>,
+    /// Every group has all of its lanes: the threads of a CTA are a multiple of the group.
+    pub whole: bool,
     /// Values that are never needed at the same time may share a slot of the frame. Off for tracing.
     pub share_slots: bool,
 }
@@ -59,6 +61,7 @@ impl Default for Assume {
             group: 32,
             rows: 1,
             cta: None,
+            whole: false,
             share_slots: true,
         }
     }
@@ -72,12 +75,13 @@ impl Assume {
     pub fn for_block(block: [u32; 3], group: u32) -> Assume {
         let threads = block.iter().try_fold(1, |all: u32, n| all.checked_mul(*n));
         let cta = (threads == Some(group)).then_some(block);
+        let whole = threads.is_some_and(|threads| group != 0 && threads.is_multiple_of(group));
         let one_dimensional = block[1] == 1 && block[2] == 1;
         let contiguous_x = one_dimensional || group != 0 && block[0].is_multiple_of(group);
         if !contiguous_x && block[0] >= SHORTEST_ROW && block[0].is_power_of_two() && block[0] < group {
-            return Assume { contiguous_x: true, group, rows: group / block[0], cta, ..Assume::default() };
+            return Assume { contiguous_x: true, group, rows: group / block[0], cta, whole, ..Assume::default() };
         }
-        Assume { contiguous_x, one_dimensional, group, cta, ..Assume::default() }
+        Assume { contiguous_x, one_dimensional, group, cta, whole, ..Assume::default() }
     }
 
     /// What holds of narrower groups that a group consists of, if this holds of the group. Rows that do not fit are cut, too.

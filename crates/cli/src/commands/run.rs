@@ -8,6 +8,7 @@ use crate::{cache, input, limits, number, output};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hostwarp::compile::{Param, Severity};
 use hostwarp::isa::Ty;
+use hostwarp::jit::Paths;
 use hostwarp::jit::target::X86Level;
 use hostwarp::memory::DEFAULT_CAPACITY;
 use hostwarp::{
@@ -81,6 +82,9 @@ pub struct Run {
     /// Write a buffer or variable to a file afterwards: .npy by extension, otherwise raw bytes.
     #[arg(long = "out", value_name = "NAME=FILE")]
     outs: Vec<String>,
+    /// How the jit makes its code. Never changes a bit.
+    #[arg(long, value_enum, value_name = "WAY")]
+    pipeline: Option<PipelineArg>,
     /// Show the kernel on its way instead of running it.
     #[arg(long, value_name = "STAGE")]
     emit: Option<EmitArg>,
@@ -184,9 +188,18 @@ impl From<ProfileArg> for Profile {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum, Debug)]
+enum PipelineArg {
+    /// By way of the vector IR, where that covers the kernel.
+    Vector,
+    /// Straight to LLVM IR.
+    Direct,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum, Debug)]
 enum EmitArg {
     Ir,
     Plan,
+    Vector,
     Llvm,
 }
 
@@ -263,10 +276,14 @@ impl Run {
         if let Some(fuel) = self.fuel {
             launch = launch.fuel(fuel);
         }
+        if let Some(PipelineArg::Vector) = self.pipeline {
+            launch = launch.paths(Paths::Vector);
+        }
         if let Some(stage) = self.emit {
             let text = launch.emit(match stage {
                 EmitArg::Ir => Emit::Ir,
                 EmitArg::Plan => Emit::Plan,
+                EmitArg::Vector => Emit::Vector,
                 EmitArg::Llvm => Emit::Llvm,
             });
             return Ok(output::print(&format!("{}\n", text.map_err(|e| explain(e, &source))?.trim_end()))?);

@@ -240,7 +240,7 @@ fn add_floats(t: &mut Text, cpu: ops::Cpu, bits: Type, remote: bool) -> Option<R
 }
 
 /// The op for one lane: from `%p`, `%value` and `%expected` to `%old`.
-fn body(t: &mut Text, cpu: ops::Cpu, op: AtomicOp, ty: Type, alone: bool) -> Option<String> {
+pub(crate) fn body(t: &mut Text, cpu: ops::Cpu, op: AtomicOp, ty: Type, alone: bool) -> Option<String> {
     let (one, size) = (Shape::new(ty.elem, 1), ty.bytes());
     let int = one.to_int();
     let rmw =

@@ -18,6 +18,8 @@ pub enum Paths {
     Parting,
     /// Whatever lanes do.
     All,
+    /// Whatever lanes do, by way of the vector IR (`hostwarp_vector`). Where a check fails in a block that has had no effect yet the interpreter goes on.
+    Vector,
 }
 
 impl Paths {

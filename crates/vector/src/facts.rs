@@ -1,0 +1,472 @@
+//! What is known of values before they are computed: how they differ between the lanes of a group.
+//!
+//! A value is *uniform*, or it is an *origin* that all lanes share plus a constant for each lane (an affine value, `tid ^ 1`, a row and a column of a
+//! two-dimensional block), or it is varying. Of uniform values and of origins the alignment is known, an upper bound, and perhaps the value.
+//!
+//! What is uniform, and where lanes that meet bring different values, is the plan's to say ([`Plan::shape`]); on top of that this is a forward analysis over pure
+//! ops, with parameters of blocks as an optimistic fixed point. An extension of something that may wrap is taken for even where its block has had no effect
+//! yet: code [checks](Facts::wraps) it there, and leaves the block where it is not so.
+
+use hostwarp_ir::eval::eval_op;
+use hostwarp_ir::{Axis, Block, Elem, Function, Inst, IntBin, IntUn, Op, Order, Special, Type, Value};
+use hostwarp_plan::{Assume, Plan, Shape};
+use std::sync::Arc;
+
+/// How a value differs between lanes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Lanes {
+    /// The same in all.
+    Uniform,
+    /// The origin plus a constant for each lane, modulo the width of the type.
+    Spread(Arc<[i64]>),
+    /// Anything.
+    Varying,
+}
+
+/// What is known of a value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fact {
+    /// How it differs between lanes.
+    pub lanes: Lanes,
+    /// The value, or the origin, is a multiple of two to this power.
+    pub align: u32,
+    /// It is at most this.
+    pub most: u64,
+    /// It is this.
+    pub value: Option<u64>,
+}
+
+impl Fact {
+    fn varying() -> Fact {
+        Fact { lanes: Lanes::Varying, align: 0, most: u64::MAX, value: None }
+    }
+
+    fn uniform(elem: Elem) -> Fact {
+        Fact { lanes: Lanes::Uniform, align: 0, most: elem.mask(), value: None }
+    }
+
+    fn constant(bits: u64) -> Fact {
+        Fact { lanes: Lanes::Uniform, align: bits.trailing_zeros(), most: bits, value: Some(bits) }
+    }
+
+    /// What each lane adds to the origin; nothing if it is uniform.
+    fn offset(&self, lane: usize) -> i64 {
+        match &self.lanes {
+            Lanes::Spread(offsets) => offsets[lane],
+            _ => 0,
+        }
+    }
+
+    /// How far each lane is from lane 0, if that is known.
+    pub fn from_first(&self) -> Option<Vec<i64>> {
+        match &self.lanes {
+            Lanes::Spread(offsets) => Some(offsets.iter().map(|o| o - offsets[0]).collect()),
+            _ => None,
+        }
+    }
+
+    /// The value of every lane, where all are known.
+    pub fn values(&self, width: u32, elem: Elem) -> Option<Vec<u64>> {
+        let origin = self.value?;
+        (self.lanes != Lanes::Varying).then(|| {
+            (0..width as usize).map(|l| origin.wrapping_add_signed(self.offset(l)) & elem.mask()).collect()
+        })
+    }
+
+    fn meet(&self, other: &Fact) -> Fact {
+        if self.lanes != other.lanes {
+            return Fact::varying();
+        }
+        Fact {
+            lanes: self.lanes.clone(),
+            align: self.align.min(other.align),
+            // Anything between would be met step by step.
+            most: if self.most == other.most { self.most } else { u64::MAX },
+            value: self.value.filter(|v| other.value == Some(*v)),
+        }
+    }
+}
+
+/// The facts of a kernel.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// By value.
+    pub of: Vec<Fact>,
+    /// Extensions that are even only if nothing wraps between the lanes, which has to be checked where they are.
+    pub wraps: Vec<bool>,
+    /// Lanes in a group.
+    pub width: u32,
+}
+
+struct Analysis<'a> {
+    func: &'a Function,
+    plan: &'a Plan,
+    assume: Assume,
+    of: Vec<Option<Fact>>,
+    wraps: Vec<bool>,
+    /// Values that lanes take out of loops which they leave at different times.
+    escapes: Vec<bool>,
+}
+
+/// Whether others can tell that an op was run: then its block cannot be run again.
+pub(crate) fn is_effect(op: &Op) -> bool {
+    match op {
+        Op::Load(mem) => mem.order != Order::Weak,
+        op => op.has_effect(),
+    }
+}
+
+impl Facts {
+    /// Finds them, for groups of as many lanes as `assume` says.
+    pub fn new(func: &Function, plan: &Plan, assume: Assume) -> Facts {
+        let len = func.types.len();
+        let mut a = Analysis {
+            func,
+            plan,
+            assume,
+            of: vec![None; len],
+            wraps: vec![false; len],
+            escapes: escapes(func, plan),
+        };
+        // Facts only go down, in few steps each; the bound is for what nobody thought of.
+        for round in 0.. {
+            let mut changed = false;
+            for b in &plan.order {
+                changed |= a.block(*b, round > 64);
+            }
+            if !changed {
+                break;
+            }
+        }
+        let of = a.of.into_iter().map(|f| f.unwrap_or_else(Fact::varying)).collect();
+        Facts { of, wraps: a.wraps, width: assume.group }
+    }
+
+    /// What is known of a value.
+    pub fn get(&self, v: Value) -> &Fact {
+        &self.of[v.index()]
+    }
+
+    /// Whether it is kept once for the group.
+    pub fn is_narrow(&self, v: Value) -> bool {
+        self.get(v).lanes != Lanes::Varying
+    }
+
+    /// Whether it is the same in all lanes.
+    pub fn is_uniform(&self, v: Value) -> bool {
+        self.get(v).lanes == Lanes::Uniform
+    }
+
+    /// The value as the engines' frame has it where only lane 0's is written.
+    pub fn shape(&self, v: Value) -> Shape {
+        match self.get(v).from_first() {
+            _ if self.is_uniform(v) => Shape::Uniform,
+            Some(offsets) => {
+                let stride = offsets.get(1).copied().unwrap_or(0);
+                let even = offsets.iter().enumerate().all(|(l, o)| *o == stride.wrapping_mul(l as i64));
+                match even && stride != 0 {
+                    true => Shape::Affine { stride, may_wrap: false, by_row: false },
+                    false => Shape::Varying,
+                }
+            }
+            None => Shape::Varying,
+        }
+    }
+}
+
+fn escapes(func: &Function, plan: &Plan) -> Vec<bool> {
+    let mut escapes = vec![false; func.types.len()];
+    for l in plan.loops.iter().filter(|l| l.divergent_exit) {
+        for b in &l.blocks {
+            let data = func.block(*b);
+            for v in data.params.iter().copied().chain(data.insts.iter().filter_map(|i| i.result)) {
+                escapes[v.index()] = true;
+            }
+        }
+    }
+    escapes
+}
+
+impl Analysis<'_> {
+    fn block(&mut self, b: Block, give_up: bool) -> bool {
+        let (func, mut changed) = (self.func, false);
+        let data = func.block(b);
+        for i in &data.insts {
+            let Some(r) = i.result else { continue };
+            let new = self.result(b, i, r);
+            changed |= self.lower_to(r, new, give_up);
+        }
+        for t in data.term.targets() {
+            for (p, arg) in func.block(t.block).params.iter().zip(&t.args) {
+                let new = match (self.plan.shape[p.index()], &self.of[arg.index()]) {
+                    (_, None) => continue,
+                    (Shape::Varying, _) => Fact::varying(),
+                    (_, Some(new)) => new.clone(),
+                };
+                let new = self.of[p.index()].as_ref().map_or(new.clone(), |old| old.meet(&new));
+                let new = self.at_least_planned(*p, new);
+                changed |= self.lower_to(*p, Some(new), give_up);
+            }
+        }
+        changed
+    }
+
+    fn lower_to(&mut self, v: Value, new: Option<Fact>, give_up: bool) -> bool {
+        let old = &self.of[v.index()];
+        if new == *old || new.is_none() {
+            return false;
+        }
+        // From known to known only downwards.
+        let mut new = match (old, new) {
+            (Some(old), Some(new)) => {
+                let met = old.meet(&new);
+                self.at_least_planned(v, met)
+            }
+            (_, new) => new.unwrap_or_else(Fact::varying),
+        };
+        if give_up {
+            (new.align, new.most, new.value) = (0, u64::MAX, None);
+        }
+        let changed = self.of[v.index()].as_ref() != Some(&new);
+        self.of[v.index()] = Some(new);
+        changed
+    }
+
+    /// What the plan says holds, too.
+    fn at_least_planned(&self, v: Value, fact: Fact) -> Fact {
+        let elem = self.func.ty(v).elem;
+        match self.plan.shape[v.index()] {
+            Shape::Uniform if fact.lanes != Lanes::Uniform => Fact::uniform(elem),
+            Shape::Affine { stride, may_wrap: false, by_row: false } if fact.lanes == Lanes::Varying => {
+                let lanes = (0..i64::from(self.assume.group)).map(|l| l * stride).collect();
+                Fact { lanes: Lanes::Spread(lanes), align: 0, most: u64::MAX, value: None }
+            }
+            _ => fact,
+        }
+    }
+
+    fn result(&mut self, b: Block, i: &Inst, r: Value) -> Option<Fact> {
+        let ty = self.func.ty(r);
+        if let Op::Const(bits) = i.op {
+            return Some(if ty.count == 1 { Fact::constant(bits) } else { Fact::uniform(Elem::I64) });
+        }
+        let args: Option<Vec<Fact>> = i.args.iter().map(|a| self.of[a.index()].clone()).collect();
+        let args = args?;
+        let mut fact = match i.op {
+            Op::Special(s) => self.special(s, ty.elem),
+            _ if ty.count != 1 || ty.elem == Elem::I1 || ty.is_float() => Fact::varying(),
+            Op::Zext | Op::Sext => self.extend(b, i, r, &args[0]),
+            _ => self.pure(i, ty, &args).unwrap_or_else(Fact::varying),
+        };
+        let elem = if ty.count == 1 { ty.elem } else { Elem::I64 };
+        if self.plan.shape[r.index()] == Shape::Uniform && fact.lanes != Lanes::Uniform {
+            // Where lanes differ by nothing the origin says it all.
+            let same = matches!(&fact.lanes, Lanes::Spread(o) if o.iter().all(|o| *o == 0));
+            fact = if same { Fact { lanes: Lanes::Uniform, ..fact } } else { Fact::uniform(elem) };
+        }
+        if fact.lanes == Lanes::Uniform && self.plan.shape[r.index()] != Shape::Uniform {
+            // Whether it is uniform is the plan's to say.
+            let zeros = vec![0; self.assume.group as usize].into();
+            fact.lanes = if i.op.is_pure() { Lanes::Spread(zeros) } else { Lanes::Varying };
+        }
+        if fact.lanes != Lanes::Uniform && self.escapes[r.index()] && self.plan.shape[r.index()] == Shape::Varying {
+            fact = Fact::varying();
+        }
+        Some(self.at_least_planned(r, fact))
+    }
+
+    fn special(&self, s: Special, elem: Elem) -> Fact {
+        let w = self.assume.group;
+        let number = || -> Arc<[i64]> { (0..i64::from(w)).collect() };
+        let log = w.trailing_zeros();
+        match s {
+            Special::Tid(Axis::X) if self.assume.contiguous_x && self.assume.rows == 1 => {
+                Fact { lanes: Lanes::Spread(number()), align: log, most: 1023, value: None }
+            }
+            Special::LaneId if w == 32 => {
+                Fact { lanes: Lanes::Spread(number()), align: 64, most: 0, value: Some(0) }
+            }
+            Special::LaneId if w < 32 => {
+                Fact { lanes: Lanes::Spread(number()), align: log, most: 31, value: None }
+            }
+            Special::Tid(_) | Special::LaneId => Fact::varying(),
+            Special::Ntid(_) => Fact { most: 1024, ..Fact::uniform(elem) },
+            Special::Ctaid(_) | Special::Nctaid(_) => Fact { most: i32::MAX as u64, ..Fact::uniform(elem) },
+            Special::WarpId | Special::NWarpId => Fact { most: 32, ..Fact::uniform(elem) },
+            _ => Fact::uniform(elem),
+        }
+    }
+
+    fn extend(&mut self, b: Block, i: &Inst, r: Value, arg: &Fact) -> Fact {
+        let from = self.func.ty(i.args[0]);
+        self.wraps[r.index()] = false;
+        if from.elem == Elem::I1 {
+            return Fact::varying();
+        }
+        let positive = from.elem.mask() >> 1;
+        let offsets = match &arg.lanes {
+            Lanes::Varying => return Fact::varying(),
+            Lanes::Uniform if arg.most <= positive || i.op == Op::Zext => return arg.clone(),
+            Lanes::Uniform => return Fact { most: u64::MAX, value: None, ..arg.clone() },
+            Lanes::Spread(offsets) => offsets,
+        };
+        let (low, high) = offsets.iter().fold((0, 0), |(l, h): (i64, i64), o| (l.min(*o), h.max(*o)));
+        let fits = low >= 0 && arg.most.checked_add(high as u64).is_some_and(|m| m <= positive);
+        if fits {
+            return arg.clone();
+        }
+        let first_effect = self.func.block(b).insts.iter().position(|i| is_effect(&i.op));
+        let here = self.func.block(b).insts.iter().position(|other| other.result == i.result);
+        if first_effect.is_some_and(|first| here.is_none_or(|here| here > first)) {
+            return Fact::varying();
+        }
+        self.wraps[r.index()] = true;
+        // The origin of what did not wrap may still be negative.
+        let known = i.op == Op::Zext && low >= 0;
+        Fact { most: if known { arg.most } else { u64::MAX }, value: None, align: 0, lanes: arg.lanes.clone() }
+    }
+
+    fn pure(&self, i: &Inst, ty: Type, args: &[Fact]) -> Option<Fact> {
+        if !i.op.is_pure() || args.is_empty() || args.iter().any(|a| a.lanes == Lanes::Varying) {
+            return None;
+        }
+        let (w, elem) = (self.assume.group as usize, ty.elem);
+        let spread = args.iter().any(|a| matches!(a.lanes, Lanes::Spread(_)));
+        let types: Vec<Type> = i.args.iter().map(|a| self.func.ty(*a)).collect();
+        let scalars = types.iter().all(|t| t.count == 1);
+        // All known: so is the result, lane by lane.
+        let known: Option<Vec<u64>> = args.iter().map(|a| a.value).collect();
+        if let (Some(_), true) = (&known, scalars) {
+            let mut lanes = vec![];
+            for l in 0..if spread { w } else { 1 } {
+                let of = |(a, t): (&Fact, &Type)| {
+                    [a.value.unwrap_or(0).wrapping_add_signed(a.offset(l)) & t.elem.mask()]
+                };
+                let each: Vec<[u64; 1]> = args.iter().zip(&types).map(of).collect();
+                let each: Vec<&[u64]> = each.iter().map(|e| e.as_slice()).collect();
+                lanes.push(eval_op(i.op, &each, &types, ty, 1)?[0]);
+            }
+            if !spread {
+                return Some(Fact::constant(lanes[0]));
+            }
+            let unused = 64 - elem.bits();
+            let offsets: Arc<[i64]> = lanes.iter().map(|v| (*v << unused) as i64 >> unused).collect();
+            return Some(Fact { lanes: Lanes::Spread(offsets), align: 64, most: 0, value: Some(0) });
+        }
+        let make = |f: &dyn Fn(usize) -> i64| -> Lanes {
+            match spread {
+                true => Lanes::Spread((0..w).map(f).collect()),
+                false => Lanes::Uniform,
+            }
+        };
+        let bound = |most: Option<u64>| most.filter(|m| *m <= elem.mask()).unwrap_or(u64::MAX);
+        let (a, b) = (args.first()?, args.get(1));
+        // Offsets of a value whose low bits are those of its offset alone: the origin is a multiple of a power of two that they stay below.
+        let low_bits = |f: &Fact| {
+            let most = (0..w).map(|l| f.offset(l)).fold(0, |m: i64, o| if o < 0 { i64::MAX } else { m.max(o) });
+            (most as u64) < 1u64.checked_shl(f.align.min(62)).unwrap_or(u64::MAX)
+        };
+        Some(match (i.op, b) {
+            (Op::Int(IntBin::Add), Some(b)) => Fact {
+                lanes: make(&|l| a.offset(l) + b.offset(l)),
+                align: a.align.min(b.align),
+                most: bound(a.most.checked_add(b.most)),
+                value: None,
+            },
+            (Op::Int(IntBin::Sub), Some(b)) => Fact {
+                lanes: make(&|l| a.offset(l) - b.offset(l)),
+                align: a.align.min(b.align),
+                most: u64::MAX,
+                value: None,
+            },
+            (Op::Int(op @ (IntBin::Mul | IntBin::Shl)), Some(b)) => {
+                let (x, factor) = match (op, a.value, b.value) {
+                    (IntBin::Mul, _, Some(f)) if b.lanes == Lanes::Uniform => (a, f),
+                    (IntBin::Mul, Some(f), _) if a.lanes == Lanes::Uniform => (b, f),
+                    (IntBin::Shl, _, Some(by)) if b.lanes == Lanes::Uniform => {
+                        (a, if by < u64::from(elem.bits()) { 1 << by } else { 0 })
+                    }
+                    _ if !spread && op == IntBin::Mul => {
+                        let align = a.align.saturating_add(b.align).min(64);
+                        return Some(Fact { align, most: bound(a.most.checked_mul(b.most)), ..Fact::uniform(elem) });
+                    }
+                    _ => return None,
+                };
+                let signed = (factor << (64 - elem.bits())) as i64 >> (64 - elem.bits());
+                Fact {
+                    lanes: make(&|l| x.offset(l).wrapping_mul(signed)),
+                    align: x.align.saturating_add(factor.trailing_zeros()).min(64),
+                    most: bound(x.most.checked_mul(factor)),
+                    value: None,
+                }
+            }
+            (Op::Int(IntBin::And), Some(b)) => {
+                let (x, mask) = match (a.value, b.value) {
+                    (_, Some(m)) if b.lanes == Lanes::Uniform => (a, m),
+                    (Some(m), _) if a.lanes == Lanes::Uniform => (b, m),
+                    _ => return None,
+                };
+                if !low_bits(x) {
+                    return None;
+                }
+                let origin_is_gone = x.align >= 64 - mask.leading_zeros();
+                Fact {
+                    lanes: make(&|l| x.offset(l) & mask as i64),
+                    align: if origin_is_gone { 64 } else { x.align.max(mask.trailing_zeros()) },
+                    most: if origin_is_gone { 0 } else { x.most.min(mask) },
+                    value: origin_is_gone.then_some(0),
+                }
+            }
+            (Op::Int(op @ (IntBin::Xor | IntBin::Or)), Some(b)) => {
+                let (x, bits) = match (a.value, b.value) {
+                    (_, Some(m)) if b.lanes == Lanes::Uniform => (a, m),
+                    (Some(m), _) if a.lanes == Lanes::Uniform => (b, m),
+                    _ => return None,
+                };
+                if !low_bits(x) || x.align > 62 {
+                    return None;
+                }
+                // The bits below the alignment change the lanes' constants, those above it the origin.
+                let low = (1u64 << x.align) - 1;
+                let of = |o: i64| match op {
+                    IntBin::Xor => o ^ (bits & low) as i64,
+                    _ => o | (bits & low) as i64,
+                };
+                let most = x.most.max(bits & !low);
+                let most = most.checked_next_power_of_two().map_or(u64::MAX, |p| 2 * p - 1);
+                Fact {
+                    lanes: if spread { make(&|l| of(x.offset(l))) } else { return None },
+                    align: x.align,
+                    most,
+                    value: None,
+                }
+            }
+            (Op::Int(IntBin::ShrU), Some(b)) => {
+                let by = b.value.filter(|by| b.lanes == Lanes::Uniform && *by < u64::from(elem.bits()))?;
+                let whole = u64::from(a.align) >= by && low_bits(a);
+                if !whole && spread {
+                    return None;
+                }
+                Fact {
+                    lanes: make(&|l| a.offset(l) >> by),
+                    align: a.align.saturating_sub(by as u32),
+                    most: if a.most > elem.mask() { elem.mask() >> by } else { a.most >> by },
+                    value: None,
+                }
+            }
+            (Op::IntUn(IntUn::Neg), _) => Fact {
+                lanes: make(&|l| a.offset(l).wrapping_neg()),
+                align: a.align,
+                most: u64::MAX,
+                value: None,
+            },
+            (Op::Trunc, _) => Fact {
+                lanes: make(&|l| a.offset(l)),
+                align: a.align,
+                most: bound(Some(a.most)),
+                value: None,
+            },
+            _ => return None,
+        })
+    }
+}

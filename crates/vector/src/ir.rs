@@ -1,0 +1,348 @@
+//! Kernels in vector form.
+
+use hostwarp_ir::{AtomicOp, Block, Op as CoreOp, Order, Scope, Space, Special, Type};
+use hostwarp_plan::Shape;
+use std::sync::Arc;
+
+/// A register: defined once, index into [`Kernel::regs`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Reg(pub u32);
+
+/// A variable: what lives from block to block, index into [`Kernel::vars`]. All are 0 when a group begins.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Var(pub u32);
+
+/// A block of the vector kernel: index into [`Kernel::blocks`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Label(pub u32);
+
+/// The type of a register or variable.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Ty {
+    /// What one lane holds.
+    pub of: Type,
+    /// One for each lane; else one for the group.
+    pub wide: bool,
+}
+
+impl Ty {
+    /// One for the group.
+    pub const fn narrow(of: Type) -> Ty {
+        Ty { of, wide: false }
+    }
+
+    /// One for each lane.
+    pub const fn wide(of: Type) -> Ty {
+        Ty { of, wide: true }
+    }
+
+    /// A condition for each lane.
+    pub const MASK: Ty = Ty::wide(Type::I1);
+}
+
+/// A constant for each lane.
+pub type Offsets = Arc<[i64]>;
+
+/// A value's column in the frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// [`hostwarp_plan::Frame::slot`].
+    pub slot: u32,
+    /// What a lane holds.
+    pub ty: Type,
+}
+
+/// How lanes with known distances reach memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Each lane the place after the one before.
+    Row,
+    /// A row in another order: lane `i` the place number `.0[i]`.
+    Permuted(Arc<[u32]>),
+    /// Rows of so many lanes each, which begin anywhere.
+    Rows(u32),
+    /// Anything.
+    Gather,
+}
+
+/// Where lanes access memory. Addresses are i32 or i64.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum At {
+    /// All in one place (narrow register).
+    Uniform(Reg),
+    /// At known distances from lane 0 (narrow register).
+    Spread {
+        /// Lane 0's address.
+        first: Reg,
+        /// How far each lane is from lane 0.
+        offsets: Offsets,
+        /// What that comes to.
+        form: Form,
+    },
+    /// Anywhere (wide register).
+    Lanes(Reg),
+}
+
+/// An access to memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// Which memory.
+    pub space: Space,
+    /// What a lane accesses.
+    pub ty: Type,
+    /// Not weak: must not be merged with others or removed.
+    pub volatile: bool,
+    /// Where.
+    pub at: At,
+    /// The lanes that take part (wide); all if none.
+    pub mask: Option<Reg>,
+    /// Where the part of an allocation is remembered that was found last.
+    pub window: u32,
+}
+
+impl Access {
+    /// Bytes that a lane accesses.
+    pub fn size(&self) -> u32 {
+        self.ty.bytes() as u32
+    }
+
+    /// The registers it uses.
+    pub fn uses(&self) -> Vec<Reg> {
+        let at = match self.at {
+            At::Uniform(r) | At::Lanes(r) | At::Spread { first: r, .. } => r,
+        };
+        [at].into_iter().chain(self.mask).collect()
+    }
+
+    /// From lane 0's address on, the first byte of all lanes and how many bytes there are from there to the last.
+    pub fn extent(&self) -> (i64, u64) {
+        match &self.at {
+            At::Spread { offsets, .. } => {
+                let (low, high) = offsets.iter().fold((0, 0), |(l, h), o| (l.min(*o), h.max(*o)));
+                (low, (high - low) as u64 + u64::from(self.size()))
+            }
+            _ => (0, self.size().into()),
+        }
+    }
+}
+
+/// Why a group is left to the engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Some lanes wait at barriers, as told to the engine.
+    Parked,
+    /// A fault has been recorded.
+    Fault,
+    /// The budget is used up, or a loop that waits for others has been patient.
+    Budget,
+    /// The interpreter has to go on.
+    Handed,
+    /// The interpreter has to go on, with lanes as told to the engine.
+    HandedApart,
+}
+
+/// An operation. "Bits" are lanes as an integer of as many bits as the kernel's width.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs)]
+pub enum Op {
+    /// () → T: the same bits in every element.
+    Const(u64),
+    /// () → wide integer: a constant for each lane.
+    Each(Offsets),
+    /// A pure op of the core IR, on narrow registers or on wide ones.
+    Core(CoreOp),
+    /// () → narrow: of the group's first lane.
+    Special(Special),
+    /// () → wide.
+    SpecialLanes(Special),
+    /// () → narrow: the parameter at this byte, which is there.
+    Param(u32),
+    /// (narrow) → wide.
+    Splat,
+    /// (narrow integer) → wide: plus a constant for each lane.
+    Spread(Offsets),
+    /// (wide, i32) → narrow: what a lane holds.
+    Extract,
+    /// (mask) → bits.
+    Bits,
+    /// (bits) → mask.
+    Mask,
+    /// (bits) → i32: the lowest lane, or some lane if there is none.
+    First,
+    /// (bits) → i32: the highest lane, or some lane if there is none.
+    Last,
+    /// (wide i32) → i32: the bits that some lane has.
+    AnyBit,
+    /// () → bits: the lanes the group was started with.
+    Active,
+    Get(Var),
+    Set(Var),
+    /// (value, mask): sets a wide variable in some lanes.
+    Blend(Var),
+    /// (i32 lane) → narrow, () → wide: from the frame.
+    FrameGet(Place),
+    /// (narrow): to lane 0's place; (wide): to all; (wide, mask): to some.
+    FramePut(Place),
+    /// (i1): leaves the block unless it is true.
+    Test(Label),
+    /// Leaves the block unless all lanes that take part find what they access.
+    Check(Box<Access>, Label),
+    /// Takes so much off the budget, and leaves the block if it is used up; also when a loop that `waits` has gone round often.
+    Fuel { cost: u32, waits: bool, exit: Label },
+    /// → T, 0 in lanes that do not take part.
+    Load(Box<Access>),
+    /// (T)
+    Store(Box<Access>),
+    /// (T, or expected and T) → T
+    Atomic(AtomicOp, Box<Access>),
+    /// A fence in front of or behind an access of this order.
+    Order { order: Order, before: bool },
+    Fence(Scope),
+    /// (wide, wide i32) → wide: what lane (modulo 32) holds; with a mask as third argument one's own where that lane is not in it.
+    LaneRead,
+    /// (wide) → wide: lane `i` gets what lane `.0[i]` holds.
+    Permute(Arc<[u32]>),
+    /// () → narrow.
+    Clock(Special),
+    /// The engine does an access, lane by lane: (data if any, expected if any) → wide data.
+    Ask { site: u32, access: Box<Access> },
+    /// Why the group will be left.
+    Status(Status),
+    /// (bits): lanes are at the start of a block of the core function.
+    Park(Block),
+    /// (bits, id, count): lanes arrive at the barrier at the end of a block.
+    Arrive(Block),
+    /// (bits, named): lanes wait at the end of a block.
+    WarpSync(Block),
+    /// (bits): lanes are at the trap at the end of a block.
+    Trap(Block),
+}
+
+/// An instruction.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Inst {
+    /// What it does.
+    pub op: Op,
+    /// With what, besides what [`Access::uses`] names.
+    pub args: Vec<Reg>,
+    /// What it defines.
+    pub result: Option<Reg>,
+}
+
+/// How a block ends.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs)]
+pub enum Term {
+    Jump(Label),
+    /// To the first if the narrow i1 is true.
+    Branch {
+        condition: Reg,
+        yes: Label,
+        no: Label,
+        likely: bool,
+    },
+    /// By number; the last if there are fewer.
+    Switch(Reg, Vec<Label>),
+    /// All lanes of the group have come to the plain barrier at the end of a block and go on at the next.
+    Barrier {
+        from: Block,
+        to: Block,
+    },
+    /// All lanes of the group have exited.
+    Exited,
+    /// Back to the engine with the [status](Op::Status) that was set; `from` is the block all lanes are at, if they are.
+    Leave {
+        from: Option<Block>,
+    },
+}
+
+impl Term {
+    /// Where it may lead.
+    pub fn targets(&self) -> Vec<Label> {
+        match self {
+            Term::Jump(to) => vec![*to],
+            Term::Branch { yes, no, .. } => vec![*yes, *no],
+            Term::Switch(_, to) => to.clone(),
+            _ => vec![],
+        }
+    }
+}
+
+/// A run of instructions, which tests and checks may leave.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BlockData {
+    /// What it is for.
+    pub name: String,
+    /// The instructions.
+    pub insts: Vec<Inst>,
+    /// How it ends.
+    pub term: Term,
+}
+
+impl Inst {
+    /// All registers it uses.
+    pub fn uses(&self) -> Vec<Reg> {
+        let mut all = self.args.clone();
+        match &self.op {
+            Op::Check(a, _) | Op::Load(a) | Op::Store(a) | Op::Atomic(_, a) => all.extend(a.uses()),
+            Op::Ask { access, .. } => all.extend(access.uses()),
+            _ => {}
+        }
+        all
+    }
+
+    /// Where it may leave the block to.
+    pub fn exit(&self) -> Option<Label> {
+        match self.op {
+            Op::Test(to) | Op::Check(_, to) | Op::Fuel { exit: to, .. } => Some(to),
+            _ => None,
+        }
+    }
+}
+
+/// A kernel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// Lanes in a group.
+    pub width: u32,
+    /// The types of registers.
+    pub regs: Vec<Ty>,
+    /// The types of variables.
+    pub vars: Vec<Ty>,
+    /// The blocks.
+    pub blocks: Vec<BlockData>,
+    /// Where code can be entered: at the start of these blocks of the core function. The first is the kernel's entry.
+    pub entries: Vec<(Block, Label)>,
+    /// Whether part of the lanes can enter there.
+    pub partial: Vec<bool>,
+    /// Memory ops the engine may be asked to do: block and index of the instruction.
+    pub sites: Vec<(Block, usize)>,
+    /// The windows: bytes from the first to the last lane's end, and the alignment.
+    pub windows: Vec<(u64, u32)>,
+    /// How values lie in the frame where a group leaves all of its lanes in one place.
+    pub shapes: Vec<Shape>,
+}
+
+impl Kernel {
+    /// The type of a register.
+    pub fn ty(&self, r: Reg) -> Ty {
+        self.regs[r.0 as usize]
+    }
+
+    /// The integer type with a bit for each lane.
+    pub fn bits(&self) -> Type {
+        match self.width {
+            8 => Type::I8,
+            16 => Type::I16,
+            32 => Type::I32,
+            _ => Type::I64,
+        }
+    }
+
+    /// Number of instructions.
+    pub fn inst_count(&self) -> usize {
+        self.blocks.iter().map(|b| b.insts.len()).sum()
+    }
+}

@@ -1,0 +1,636 @@
+//! From a planned function to a vector kernel.
+//!
+//! Blocks in which all lanes of a group are together have no masks and real branches. All others are walked through in the plan's order, each with the
+//! lanes that wait there in a variable, and skipped when there are none; behind the last block of a loop the walk goes back to its header if lanes wait there.
+
+mod control;
+mod frame;
+mod memory;
+
+use crate::facts::{Facts, is_effect};
+use crate::ir::{BlockData, Inst, Kernel, Label, Op, Reg, Term, Ty, Var};
+use hostwarp_ir::{self as core, Block, Function, IntBin, IntCmp, Space, Type, Value};
+use hostwarp_plan::{Assume, Plan};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// Why there is no vector code for a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported(pub String);
+
+/// More blocks than this in which lanes may wait, times what they need there, make a way out too long.
+const MOST_WAITING: usize = 4096;
+
+/// Lowers a kernel for groups of as many lanes as `assume` says, 8 to 32.
+pub fn lower(func: &Function, plan: &Plan, assume: Assume) -> Result<Kernel, Unsupported> {
+    check(func, plan, assume)?;
+    let facts = Facts::new(func, plan, assume);
+    let mut lower = Lower::new(func, plan, &facts, assume);
+    lower.kernel()?;
+    Ok(lower.k)
+}
+
+fn check(func: &Function, plan: &Plan, assume: Assume) -> Result<(), Unsupported> {
+    let refuse = |why: &str| Err(Unsupported(why.to_owned()));
+    let w = assume.group;
+    if !matches!(w, 8 | 16 | 32) {
+        return refuse("groups of this many lanes");
+    }
+    if assume.rows != 1 {
+        return refuse("groups of several rows");
+    }
+    for b in &plan.order {
+        let data = func.block(*b);
+        for i in &data.insts {
+            let writes = |s: Space| matches!(s, Space::Const | Space::Param);
+            match i.op {
+                core::Op::LaneRead | core::Op::Ballot | core::Op::ActiveMask if w != 32 => {
+                    return refuse("warp ops in groups that are no warps");
+                }
+                core::Op::Store(m) | core::Op::Atomic(_, m) if writes(m.space) => {
+                    return refuse("stores to constants or parameters");
+                }
+                _ => {}
+            }
+        }
+        match &data.term {
+            core::Term::WarpSync { .. } if w != 32 => {
+                return refuse("warp synchronisation in groups that are no warps");
+            }
+            core::Term::Barrier { id, count, .. } => {
+                let varies = |v: &Value| plan.shape[v.index()] != hostwarp_plan::Shape::Uniform;
+                if varies(id) || count.as_ref().is_some_and(varies) {
+                    return refuse("barriers that differ between the lanes of a warp");
+                }
+            }
+            core::Term::Trap(_) | core::Term::Exit | core::Term::Jump(_) => {}
+            core::Term::Branch(..) | core::Term::Switch(..) | core::Term::WarpSync { .. } => {}
+            core::Term::Call(_) | core::Term::Return(_) => return refuse("calls that were not linked"),
+        }
+    }
+    Ok(())
+}
+
+/// What is known of a value in the block being lowered.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// The value of all lanes, or of lane 0 where they are at known distances.
+    narrow: Option<Reg>,
+    wide: Option<Reg>,
+}
+
+struct Lower<'a> {
+    func: &'a Function,
+    plan: &'a Plan,
+    facts: &'a Facts,
+    w: u32,
+    /// Every group has all of its lanes.
+    whole: bool,
+    k: Kernel,
+    at: Label,
+    /// The op of constants and specials, which are made where they are needed.
+    remat: Vec<Option<core::Op>>,
+    /// What a pure value is made by.
+    maker: Vec<Option<(Block, usize)>>,
+    /// The variables of values that live from block to block.
+    var: Vec<Option<Var>>,
+    /// Values that lanes which have left a loop still need while others go round.
+    outlives: Vec<bool>,
+    known: FxHashMap<Value, Known>,
+    /// By block: where it begins, and the lanes that wait there.
+    label: Vec<Label>,
+    waiting: Vec<Option<Var>>,
+    /// By position: where the walk looks whether lanes wait, for blocks that they may wait at.
+    walk: Vec<Label>,
+    /// By position: what comes behind the block in the walk.
+    after: Vec<Label>,
+    sources: Vec<Vec<Block>>,
+    block: Block,
+    /// The lanes that run the block; all if none.
+    mask: Option<Reg>,
+    /// Where to leave the block to: none once it has had an effect.
+    exit: Option<Label>,
+    /// What was checked in the block: address, bytes, guard.
+    checked: FxHashSet<(Value, u32, Option<Value>)>,
+    windows: FxHashMap<(u64, u32, Value), u32>,
+    /// Lanes that have exited (bits), and whether some are parked.
+    exited: Option<Var>,
+    parked: Var,
+    end: Label,
+    suspend: Option<Label>,
+}
+
+impl<'a> Lower<'a> {
+    fn new(func: &'a Function, plan: &'a Plan, facts: &'a Facts, assume: Assume) -> Lower<'a> {
+        let (len, blocks) = (func.types.len(), func.blocks.len());
+        let mut k = Kernel {
+            name: func.name.clone(),
+            width: assume.group,
+            regs: vec![],
+            vars: vec![],
+            blocks: vec![],
+            entries: vec![],
+            partial: vec![false; blocks],
+            sites: vec![],
+            windows: vec![],
+            shapes: (0..len as u32).map(|v| facts.shape(Value(v))).collect(),
+        };
+        let (mut remat, mut maker) = (vec![None; len], vec![None; len]);
+        let (mut has_sync, mut sources) = (false, vec![vec![]; blocks]);
+        for b in &plan.order {
+            let data = func.block(*b);
+            for (n, i) in data.insts.iter().enumerate() {
+                let Some(r) = i.result else { continue };
+                if plan.remat[r.index()] {
+                    remat[r.index()] = Some(i.op);
+                }
+                if i.op.is_pure() {
+                    maker[r.index()] = Some((*b, n));
+                }
+            }
+            has_sync |= matches!(data.term, core::Term::WarpSync { .. });
+            for to in data.term.targets() {
+                sources[to.block.index()].push(*b);
+            }
+        }
+        let new_var = |k: &mut Kernel, ty: Ty| {
+            k.vars.push(ty);
+            Var(k.vars.len() as u32 - 1)
+        };
+        let parked = new_var(&mut k, Ty::narrow(Type::I1));
+        let exited = has_sync.then(|| new_var(&mut k, Ty::narrow(k_bits(assume.group))));
+        let mut var = vec![None; len];
+        for v in plan.order.iter().flat_map(|b| &plan.live_in[b.index()]) {
+            let ty = Ty { of: func.ty(*v), wide: !facts.is_narrow(*v) };
+            if remat[v.index()].is_none() && var[v.index()].is_none() {
+                var[v.index()] = Some(new_var(&mut k, ty));
+            }
+        }
+        let mut waiting = vec![None; blocks];
+        for b in &plan.order {
+            if plan.masked[b.index()] || plan.divergent[b.index()] {
+                for to in func.block(*b).term.targets() {
+                    let at = &mut waiting[to.block.index()];
+                    if at.is_none() {
+                        *at = Some(new_var(&mut k, Ty::MASK));
+                    }
+                }
+            }
+        }
+        for b in &plan.order {
+            // Lanes may be put there by whoever comes with all of them.
+            if plan.masked[b.index()] && waiting[b.index()].is_none() {
+                waiting[b.index()] = Some(new_var(&mut k, Ty::MASK));
+            }
+        }
+        let mut lower = Lower {
+            func,
+            plan,
+            facts,
+            w: assume.group,
+            whole: assume.whole,
+            k,
+            at: Label(0),
+            remat,
+            maker,
+            var,
+            outlives: outlives(func, plan),
+            known: FxHashMap::default(),
+            label: vec![],
+            waiting,
+            walk: vec![],
+            after: vec![],
+            sources,
+            block: Block::ENTRY,
+            mask: None,
+            exit: None,
+            checked: FxHashSet::default(),
+            windows: FxHashMap::default(),
+            exited,
+            parked,
+            end: Label(0),
+            suspend: None,
+        };
+        lower.label = (0..blocks).map(|b| lower.new_label(format!("b{b}"))).collect();
+        lower.walk = plan.order.iter().map(|b| lower.new_label(format!("walk.b{}", b.0))).collect();
+        lower.after = plan.order.iter().map(|b| lower.new_label(format!("after.b{}", b.0))).collect();
+        lower.end = lower.new_label("end");
+        lower
+    }
+
+    fn new_label(&mut self, name: impl Into<String>) -> Label {
+        self.k.blocks.push(BlockData { name: name.into(), insts: vec![], term: Term::Exited });
+        Label(self.k.blocks.len() as u32 - 1)
+    }
+
+    fn new_var(&mut self, ty: Ty) -> Var {
+        self.k.vars.push(ty);
+        Var(self.k.vars.len() as u32 - 1)
+    }
+
+    /// Goes on with that block.
+    fn start(&mut self, label: Label) {
+        self.at = label;
+    }
+
+    fn end_with(&mut self, term: Term) {
+        self.k.blocks[self.at.0 as usize].term = term;
+    }
+
+    fn push(&mut self, op: Op, args: Vec<Reg>) {
+        self.k.blocks[self.at.0 as usize].insts.push(Inst { op, args, result: None });
+    }
+
+    fn inst(&mut self, ty: Ty, op: Op, args: Vec<Reg>) -> Reg {
+        self.k.regs.push(ty);
+        let r = Reg(self.k.regs.len() as u32 - 1);
+        self.k.blocks[self.at.0 as usize].insts.push(Inst { op, args, result: Some(r) });
+        r
+    }
+
+    // What lowering is written in.
+
+    fn constant(&mut self, ty: Type, bits: u64) -> Reg {
+        self.inst(Ty::narrow(ty), Op::Const(bits), vec![])
+    }
+
+    fn int(&mut self, op: IntBin, a: Reg, b: Reg) -> Reg {
+        self.inst(self.k.ty(a), Op::Core(core::Op::Int(op)), vec![a, b])
+    }
+
+    fn not(&mut self, a: Reg) -> Reg {
+        self.inst(self.k.ty(a), Op::Core(core::Op::IntUn(core::IntUn::Not)), vec![a])
+    }
+
+    fn compare(&mut self, op: IntCmp, a: Reg, b: Reg) -> Reg {
+        let ty = Ty { of: Type::I1, wide: self.k.ty(a).wide };
+        self.inst(ty, Op::Core(core::Op::Cmp(op)), vec![a, b])
+    }
+
+    fn bits_of(&mut self, mask: Reg) -> Reg {
+        self.inst(Ty::narrow(self.k.bits()), Op::Bits, vec![mask])
+    }
+
+    fn is_any(&mut self, bits: Reg) -> Reg {
+        let none = self.constant(self.k.bits(), 0);
+        self.compare(IntCmp::Ne, bits, none)
+    }
+
+    fn get(&mut self, var: Var) -> Reg {
+        self.inst(self.k.vars[var.0 as usize], Op::Get(var), vec![])
+    }
+
+    fn set(&mut self, var: Var, to: Reg) {
+        self.push(Op::Set(var), vec![to]);
+    }
+
+    fn all_lanes(&mut self) -> Reg {
+        self.inst(Ty::MASK, Op::Const(1), vec![])
+    }
+
+    fn no_lanes(&mut self) -> Reg {
+        self.inst(Ty::MASK, Op::Const(0), vec![])
+    }
+
+    /// The lanes the group was started with.
+    fn started(&mut self) -> Reg {
+        if self.whole {
+            return self.all_lanes();
+        }
+        let bits = self.inst(Ty::narrow(self.k.bits()), Op::Active, vec![]);
+        self.inst(Ty::MASK, Op::Mask, vec![bits])
+    }
+
+    fn started_bits(&mut self) -> Reg {
+        match self.whole {
+            true => self.constant(self.k.bits(), u64::MAX),
+            false => self.inst(Ty::narrow(self.k.bits()), Op::Active, vec![]),
+        }
+    }
+
+    /// The lanes that run the block, as bits.
+    fn running(&mut self) -> Reg {
+        match self.mask {
+            Some(mask) => self.bits_of(mask),
+            None => self.started_bits(),
+        }
+    }
+
+    fn ty(&self, v: Value) -> Type {
+        self.func.ty(v)
+    }
+
+    /// The value of all lanes, or of lane 0 where they are at known distances.
+    fn narrow(&mut self, v: Value) -> Reg {
+        if let Some(r) = self.known.get(&v).and_then(|k| k.narrow) {
+            return r;
+        }
+        let r = match (self.remat[v.index()], self.var[v.index()]) {
+            (Some(core::Op::Const(bits)), _) => self.constant(self.ty(v), bits),
+            (Some(core::Op::Special(s)), _) => self.inst(Ty::narrow(self.ty(v)), Op::Special(s), vec![]),
+            (_, Some(var)) => self.get(var),
+            // Nobody has defined it: a lane that is not here might have.
+            _ => self.constant(self.ty(v), 0),
+        };
+        self.known.entry(v).or_default().narrow = Some(r);
+        r
+    }
+
+    /// The value of every lane.
+    fn wide(&mut self, v: Value) -> Reg {
+        if let Some(r) = self.known.get(&v).and_then(|k| k.wide) {
+            return r;
+        }
+        let ty = Ty::wide(self.ty(v));
+        let r = match (self.remat[v.index()], self.var[v.index()]) {
+            (Some(core::Op::Const(bits)), _) => self.inst(ty, Op::Const(bits), vec![]),
+            (Some(core::Op::Special(s)), _) if !self.facts.is_narrow(v) => {
+                self.inst(ty, Op::SpecialLanes(s), vec![])
+            }
+            _ if self.facts.is_narrow(v) => {
+                let known = self.facts.get(v).values(self.w, ty.of.elem);
+                match (known, self.facts.get(v).from_first()) {
+                    (Some(values), Some(_)) => {
+                        let each = values.into_iter().map(|v| v as i64).collect();
+                        self.inst(ty, Op::Each(each), vec![])
+                    }
+                    (_, offsets) => {
+                        let first = self.narrow(v);
+                        match offsets {
+                            Some(o) if o.iter().any(|o| *o != 0) => {
+                                self.inst(ty, Op::Spread(o.into()), vec![first])
+                            }
+                            _ => self.inst(ty, Op::Splat, vec![first]),
+                        }
+                    }
+                }
+            }
+            (_, Some(var)) => self.get(var),
+            _ => self.inst(ty, Op::Const(0), vec![]),
+        };
+        self.known.entry(v).or_default().wide = Some(r);
+        r
+    }
+
+    /// Records what a value is, and keeps it if it lives on.
+    fn define(&mut self, v: Value, known: Known) {
+        self.known.insert(v, known);
+        let Some(var) = self.var[v.index()] else { return };
+        if self.facts.is_narrow(v) {
+            let r = self.narrow(v);
+            return self.set(var, r);
+        }
+        let r = self.wide(v);
+        match self.mask.filter(|_| self.outlives[v.index()]) {
+            Some(mask) => self.push(Op::Blend(var), vec![r, mask]),
+            None => self.set(var, r),
+        }
+    }
+
+    /// Records a result that every lane has its own of.
+    fn define_wide(&mut self, v: Value, wide: Reg) {
+        let mut known = Known { wide: Some(wide), narrow: None };
+        if self.facts.is_narrow(v) {
+            // What one running lane has says it all.
+            let bits = self.running();
+            let first = self.inst(Ty::narrow(Type::I32), Op::First, vec![bits]);
+            known.narrow = Some(self.lane_0_from(v, wide, first));
+        }
+        self.define(v, known);
+    }
+
+    /// What lane 0 has where lane `first` has what `wide` says.
+    fn lane_0_from(&mut self, v: Value, wide: Reg, first: Reg) -> Reg {
+        let ty = self.ty(v);
+        let there = self.inst(Ty::narrow(ty), Op::Extract, vec![wide, first]);
+        self.step_back(v, there, first)
+    }
+
+    /// What lane 0 has where lane `first` has this.
+    fn step_back(&mut self, v: Value, there: Reg, first: Reg) -> Reg {
+        let ty = self.ty(v);
+        match self.facts.get(v).from_first() {
+            Some(offsets) if offsets.iter().any(|o| *o != 0) => {
+                let each = self.inst(Ty::wide(ty), Op::Each(offsets.into()), vec![]);
+                let offset = self.inst(Ty::narrow(ty), Op::Extract, vec![each, first]);
+                self.int(IntBin::Sub, there, offset)
+            }
+            _ => there,
+        }
+    }
+
+    fn define_narrow(&mut self, v: Value, narrow: Reg) {
+        if self.facts.is_narrow(v) {
+            return self.define(v, Known { narrow: Some(narrow), wide: None });
+        }
+        let wide = self.inst(Ty::wide(self.ty(v)), Op::Splat, vec![narrow]);
+        self.define(v, Known { narrow: None, wide: Some(wide) });
+    }
+
+    fn lower_inst(&mut self, index: usize, i: &core::Inst) -> Result<(), Unsupported> {
+        match i.op {
+            core::Op::Load(mem) => self.load(index, i, mem),
+            core::Op::Store(mem) => self.store(index, i, mem),
+            core::Op::Atomic(op, mem) => self.atomic(index, i, op, mem),
+            core::Op::Fence(scope) => self.push(Op::Fence(scope), vec![]),
+            core::Op::LaneRead | core::Op::Ballot | core::Op::ActiveMask => self.warp_op(i),
+            core::Op::Special(s) if !i.op.is_pure() => {
+                let Some(r) = i.result else { return Ok(()) };
+                let now = self.inst(Ty::narrow(self.ty(r)), Op::Clock(s), vec![]);
+                self.define_narrow(r, now);
+            }
+            _ => self.pure(i),
+        }
+        if is_effect(&i.op) {
+            self.exit = None;
+        }
+        Ok(())
+    }
+
+    fn pure(&mut self, i: &core::Inst) {
+        let Some(r) = i.result.filter(|r| self.remat[r.index()].is_none()) else { return };
+        let narrow_args = i.args.iter().all(|a| self.facts.is_narrow(*a) || self.is_constant(*a));
+        if !self.facts.is_narrow(r) || !narrow_args {
+            let args = i.args.iter().map(|a| self.wide(*a)).collect();
+            let wide = self.inst(Ty::wide(self.ty(r)), Op::Core(i.op), args);
+            return self.define_wide(r, wide);
+        }
+        if self.facts.wraps[r.index()] && !self.facts.is_uniform(r) {
+            return self.extend(i, r);
+        }
+        let args = i.args.iter().map(|a| self.narrow(*a)).collect();
+        let narrow = self.inst(Ty::narrow(self.ty(r)), Op::Core(i.op), args);
+        self.define(r, Known { narrow: Some(narrow), wide: None });
+    }
+
+    fn is_constant(&self, v: Value) -> bool {
+        matches!(self.remat[v.index()], Some(core::Op::Const(_)))
+    }
+
+    /// An extension that is even only if nothing wraps between the lanes that run.
+    fn extend(&mut self, i: &core::Inst, r: Value) {
+        let (arg, to) = (i.args[0], self.ty(r));
+        let from = self.ty(arg);
+        let first = self.narrow(arg);
+        let extend = Op::Core(i.op);
+        let wide_0 = self.inst(Ty::narrow(to), extend.clone(), vec![first]);
+        let offsets = self.facts.get(r).from_first().unwrap_or_default();
+        let (low, high) = offsets.iter().fold((0, 0), |(l, h): (i64, i64), o| (l.min(*o), h.max(*o)));
+        let mut fine = None;
+        for o in [low, high].into_iter().filter(|o| *o != 0) {
+            let (near, far) = (self.constant(from, o as u64), self.constant(to, o as u64));
+            let there = self.int(IntBin::Add, first, near);
+            let there = self.inst(Ty::narrow(to), extend.clone(), vec![there]);
+            let straight = self.int(IntBin::Add, wide_0, far);
+            let same = self.compare(IntCmp::Eq, there, straight);
+            fine = Some(fine.map_or(same, |fine| self.int(IntBin::And, fine, same)));
+        }
+        let (Some(fine), Some(exit)) = (fine, self.exit) else {
+            return self.define(r, Known { narrow: Some(wide_0), wide: None });
+        };
+        let mask = match self.mask {
+            Some(mask) => mask,
+            None if self.whole => {
+                self.push(Op::Test(exit), vec![fine]);
+                return self.define(r, Known { narrow: Some(wide_0), wide: None });
+            }
+            None => self.started(),
+        };
+        // Lanes that do not run may have wrapped: then what lane 0 would have is told by one that runs.
+        let result = self.new_var(Ty::narrow(to));
+        self.set(result, wide_0);
+        let (on, part) = (self.new_label("even"), self.new_label("part"));
+        self.end_with(Term::Branch { condition: fine, yes: on, no: part, likely: true });
+        self.start(part);
+        let known = self.known.clone();
+        let near = self.wide(arg);
+        let each = self.inst(Ty::wide(to), extend, vec![near]);
+        let bits = self.bits_of(mask);
+        let lowest = self.inst(Ty::narrow(Type::I32), Op::First, vec![bits]);
+        let base = self.lane_0_from(r, each, lowest);
+        let straight = self.inst(Ty::wide(to), Op::Spread(offsets.into()), vec![base]);
+        let same = self.compare(IntCmp::Eq, each, straight);
+        let absent = self.not(mask);
+        let same = self.int(IntBin::Or, same, absent);
+        let same = self.bits_of(same);
+        let all = self.constant(self.k.bits(), u64::MAX);
+        let fine = self.compare(IntCmp::Eq, same, all);
+        self.push(Op::Test(exit), vec![fine]);
+        self.set(result, base);
+        self.end_with(Term::Jump(on));
+        self.start(on);
+        self.known = known;
+        let base = self.get(result);
+        self.define(r, Known { narrow: Some(base), wide: None });
+    }
+
+    fn warp_op(&mut self, i: &core::Inst) {
+        let Some(r) = i.result else { return };
+        match i.op {
+            core::Op::ActiveMask => {
+                let lanes = self.running();
+                self.define_narrow(r, lanes);
+            }
+            core::Op::Ballot => {
+                let mut said = self.wide(i.args[0]);
+                if let Some(mask) = self.acting() {
+                    said = self.int(IntBin::And, said, mask);
+                }
+                let bits = self.bits_of(said);
+                self.define_narrow(r, bits);
+            }
+            _ => {
+                let (value, lane) = (i.args[0], i.args[1]);
+                if self.facts.is_uniform(value) {
+                    let same = self.narrow(value);
+                    return self.define_narrow(r, same);
+                }
+                let (own, ty) = (self.wide(value), Ty::wide(self.ty(r)));
+                let from = self.facts.get(lane).values(self.w, core::Elem::I32);
+                let acting = self.acting();
+                let read = match (from, acting) {
+                    (Some(from), None) => {
+                        let from: Arc<[u32]> = from.into_iter().map(|l| l as u32 & 31).collect();
+                        self.inst(ty, Op::Permute(from), vec![own])
+                    }
+                    (_, mask) => {
+                        let lane = self.wide(lane);
+                        let args = [own, lane].into_iter().chain(mask).collect();
+                        self.inst(ty, Op::LaneRead, args)
+                    }
+                };
+                self.define_wide(r, read);
+            }
+        }
+    }
+
+    /// The lanes that take part in what the block does; none if all of the group do.
+    fn acting(&mut self) -> Option<Reg> {
+        match self.mask {
+            Some(mask) => Some(mask),
+            None if self.whole => None,
+            None => Some(self.started()),
+        }
+    }
+
+    /// Whether a value can be computed anew from what never changes while a CTA runs, in a few ops.
+    fn is_cheap(&self, v: Value, depth: u32) -> bool {
+        if self.remat[v.index()].is_some() {
+            return true;
+        }
+        let Some((b, n)) = self.maker[v.index()] else { return false };
+        let i = &self.func.block(b).insts[n];
+        depth > 0
+            && self.facts.is_narrow(v)
+            && !self.facts.wraps[v.index()]
+            && i.args.iter().all(|a| self.facts.is_narrow(*a) && self.is_cheap(*a, depth - 1))
+    }
+
+    /// Computes such a value.
+    fn recompute(&mut self, v: Value) -> Reg {
+        if let Some(r) = self.known.get(&v).and_then(|k| k.narrow) {
+            return r;
+        }
+        if let (None, Some((b, n))) = (self.remat[v.index()], self.maker[v.index()]) {
+            let i = &self.func.block(b).insts[n];
+            let args = i.args.iter().map(|a| self.recompute(*a)).collect();
+            let r = self.inst(Ty::narrow(self.ty(v)), Op::Core(i.op), args);
+            self.known.entry(v).or_default().narrow = Some(r);
+            return r;
+        }
+        self.narrow(v)
+    }
+}
+
+fn k_bits(width: u32) -> Type {
+    match width {
+        8 => Type::I8,
+        16 => Type::I16,
+        _ => Type::I32,
+    }
+}
+
+/// Values of loops that lanes leave at different times and need outside.
+fn outlives(func: &Function, plan: &Plan) -> Vec<bool> {
+    let len = func.types.len();
+    let mut range: Vec<Option<(u32, u32)>> = vec![None; len];
+    for b in &plan.order {
+        let at = plan.position[b.index()];
+        for v in &plan.live_in[b.index()] {
+            let (lo, hi) = range[v.index()].unwrap_or((at, at));
+            range[v.index()] = Some((lo.min(at), hi.max(at)));
+        }
+    }
+    let mut outlives = vec![false; len];
+    for l in plan.loops.iter().filter(|l| l.divergent_exit) {
+        for b in &l.blocks {
+            let data = func.block(*b);
+            for v in data.params.iter().copied().chain(data.insts.iter().filter_map(|i| i.result)) {
+                if range[v.index()].is_some_and(|(lo, hi)| lo < l.first || hi > l.last) {
+                    outlives[v.index()] = true;
+                }
+            }
+        }
+    }
+    outlives
+}

@@ -1,0 +1,117 @@
+//! What lanes need at the start of a block: to the frame and from it.
+
+use super::Lower;
+use crate::ir::{Op, Place, Reg, Term, Ty};
+use hostwarp_ir::{Block, IntBin, Type, Value};
+use hostwarp_plan::Shape;
+use rustc_hash::FxHashMap;
+
+/// Values of more ops than this are read from the frame, not computed anew.
+const MOST_OPS_DEEP: u32 = 6;
+
+impl Lower<'_> {
+    fn place(&self, v: Value) -> Option<Place> {
+        Some(Place { slot: self.plan.frame.slot[v.index()]?, ty: self.ty(v) })
+    }
+
+    /// Writes what a group whose lanes are all in one place needs there: of what is uniform or affine only lane 0's.
+    pub(super) fn save_brief(&mut self, b: Block) {
+        for v in self.plan.live_in[b.index()].clone() {
+            let Some(place) = self.place(v) else { continue };
+            let r = match self.k.shapes[v.index()] {
+                Shape::Varying => self.wide(v),
+                _ => self.narrow(v),
+            };
+            self.push(Op::FramePut(place), vec![r]);
+        }
+    }
+
+    /// Writes what lanes need at the start of a block, for each of them.
+    pub(super) fn save(&mut self, b: Block, lanes: Option<Reg>) {
+        for v in self.plan.live_in[b.index()].clone() {
+            self.put(v, lanes);
+        }
+    }
+
+    fn put(&mut self, v: Value, lanes: Option<Reg>) {
+        let Some(place) = self.place(v) else { return };
+        let r = self.wide(v);
+        self.push(Op::FramePut(place), [r].into_iter().chain(lanes).collect());
+    }
+
+    /// Reads what was written, or computes it anew.
+    pub(super) fn restore(&mut self, b: Block) {
+        let mut first = None;
+        for v in self.plan.live_in[b.index()].clone() {
+            let Some(var) = self.var[v.index()] else { continue };
+            if self.is_cheap(v, MOST_OPS_DEEP) {
+                let r = self.recompute(v);
+                self.set(var, r);
+                continue;
+            }
+            let Some(place) = self.place(v) else { continue };
+            if !self.facts.is_narrow(v) {
+                let r = self.inst(Ty::wide(place.ty), Op::FrameGet(place), vec![]);
+                self.set(var, r);
+                continue;
+            }
+            let lane = *first.get_or_insert_with(|| {
+                if self.whole && !self.k.partial[b.index()] {
+                    return self.constant(Type::I32, 0);
+                }
+                let bits = self.inst(Ty::narrow(self.k.bits()), Op::Active, vec![]);
+                self.inst(Ty::narrow(Type::I32), Op::First, vec![bits])
+            });
+            let there = self.inst(Ty::narrow(place.ty), Op::FrameGet(place), vec![lane]);
+            let r = self.step_back(v, there, lane);
+            self.set(var, r);
+        }
+        self.known.clear();
+    }
+
+    /// Leaves the group with lanes at several blocks.
+    pub(super) fn suspend(&mut self) {
+        let Some(label) = self.suspend else { return };
+        self.start(label);
+        self.known.clear();
+        self.mask = None;
+        let blocks: Vec<Block> =
+            self.plan.order.iter().copied().filter(|b| self.waiting[b.index()].is_some()).collect();
+        let mut masks: FxHashMap<Block, Reg> = FxHashMap::default();
+        let mut needed: Vec<(Value, Vec<Block>)> = vec![];
+        let mut index: FxHashMap<Value, usize> = FxHashMap::default();
+        for b in &blocks {
+            if let Some(waiting) = self.waiting[b.index()] {
+                let mask = self.get(waiting);
+                masks.insert(*b, mask);
+            }
+            for v in &self.plan.live_in[b.index()] {
+                let n = *index.entry(*v).or_insert_with(|| {
+                    needed.push((*v, vec![]));
+                    needed.len() - 1
+                });
+                needed[n].1.push(*b);
+            }
+        }
+        let mut made: FxHashMap<Vec<Block>, Reg> = FxHashMap::default();
+        for (v, at) in needed {
+            let lanes = match made.get(&at) {
+                Some(lanes) => *lanes,
+                None => {
+                    let mut lanes = masks[&at[0]];
+                    for b in &at[1..] {
+                        lanes = self.int(IntBin::Or, lanes, masks[b]);
+                    }
+                    made.insert(at, lanes);
+                    lanes
+                }
+            };
+            self.put(v, Some(lanes));
+        }
+        for b in blocks {
+            let bits = self.bits_of(masks[&b]);
+            self.push(Op::Park(b), vec![bits]);
+        }
+        self.end_with(Term::Leave { from: None });
+    }
+}

@@ -1,0 +1,348 @@
+//! Accesses: how lanes reach memory, what is checked, and what happens where a check fails.
+
+use super::Lower;
+use crate::facts::Lanes;
+use crate::ir::{Access, At, Form, Op, Reg, Term, Ty};
+use hostwarp_ir::{self as core, AtomicOp, Inst, IntBin, Mem, Order, Space, Type, Value};
+use std::sync::Arc;
+
+/// Rows of fewer lanes than this are gathered.
+const SHORTEST_ROW: usize = 4;
+
+impl Lower<'_> {
+    pub(super) fn load(&mut self, index: usize, i: &Inst, mem: Mem) {
+        let Some(r) = i.result else { return };
+        if self.load_parameter(i, r, mem) {
+            return;
+        }
+        self.order(mem, true);
+        let mut access = self.access(i.args[0], self.ty(r), mem);
+        let narrow = matches!(access.at, At::Uniform(_));
+        if narrow && i.guard.is_none() {
+            let one = self.checked_load(index, i, access, true);
+            self.define_narrow(r, one);
+        } else if narrow {
+            self.guarded_uniform_load(index, i, access, r);
+        } else {
+            access.mask = self.acting_with(i.guard);
+            let each = self.checked_load(index, i, access, false);
+            self.define_wide(r, each);
+        }
+        self.order(mem, false);
+    }
+
+    /// A load of one place by those whose guard is on, if there are any; 0 for the others.
+    fn guarded_uniform_load(&mut self, index: usize, i: &Inst, mut access: Access, r: Value) {
+        let uniform = i.guard.is_some_and(|g| self.facts.is_uniform(g)) && self.facts.is_narrow(r);
+        let ty = Ty { of: self.ty(r), wide: !uniform };
+        let result = self.new_var(ty);
+        let zero = self.inst(ty, Op::Const(0), vec![]);
+        self.set(result, zero);
+        let mask = self.acting_with(i.guard);
+        let condition = match (i.guard, mask) {
+            (Some(g), _) if self.facts.is_uniform(g) => self.narrow(g),
+            (_, Some(mask)) => {
+                let bits = self.bits_of(mask);
+                self.is_any(bits)
+            }
+            _ => self.constant(Type::I1, 1),
+        };
+        let (on, done) = (self.new_label("on"), self.new_label("done"));
+        self.end_with(Term::Branch { condition, yes: on, no: done, likely: false });
+        self.start(on);
+        let known = self.known.clone();
+        access.mask = mask;
+        let one = self.checked_load(index, i, access, true);
+        let value = match (uniform, mask) {
+            (true, _) => one,
+            (_, mask) => {
+                let each = self.inst(ty, Op::Splat, vec![one]);
+                match mask {
+                    Some(mask) => self.inst(ty, Op::Core(core::Op::Select), vec![mask, each, zero]),
+                    None => each,
+                }
+            }
+        };
+        self.set(result, value);
+        self.end_with(Term::Jump(done));
+        self.start(done);
+        self.known = known;
+        let value = self.get(result);
+        match uniform {
+            true => self.define_narrow(r, value),
+            false => self.define_wide(r, value),
+        }
+    }
+
+    /// A load behind its check; what a check that fails leads to depends on what the block has done.
+    fn checked_load(&mut self, index: usize, i: &Inst, access: Access, narrow: bool) -> Reg {
+        let ty = Ty { of: access.ty, wide: !narrow };
+        if self.is_checked(i, &access) {
+            return self.inst(ty, Op::Load(access.into()), vec![]);
+        }
+        if let Some(exit) = self.exit {
+            self.push(Op::Check(access.clone().into(), exit), vec![]);
+            return self.inst(ty, Op::Load(access.into()), vec![]);
+        }
+        let result = self.new_var(ty);
+        let (slow, done) = (self.new_label("slow"), self.new_label("done"));
+        self.push(Op::Check(access.clone().into(), slow), vec![]);
+        let value = self.inst(ty, Op::Load(access.clone().into()), vec![]);
+        self.set(result, value);
+        self.end_with(Term::Jump(done));
+        self.start(slow);
+        let site = self.site(index);
+        let mut value = self.inst(Ty::wide(access.ty), Op::Ask { site, access: access.clone().into() }, vec![]);
+        if narrow {
+            // The lowest lane's is as good as any.
+            let bits = match access.mask {
+                Some(mask) => self.bits_of(mask),
+                None => self.running(),
+            };
+            let first = self.inst(Ty::narrow(Type::I32), Op::First, vec![bits]);
+            value = self.inst(ty, Op::Extract, vec![value, first]);
+        }
+        self.set(result, value);
+        self.end_with(Term::Jump(done));
+        self.start(done);
+        self.get(result)
+    }
+
+    pub(super) fn store(&mut self, index: usize, i: &Inst, mem: Mem) {
+        let value = i.args[1];
+        self.order(mem, true);
+        let mut access = self.access(i.args[0], self.ty(value), mem);
+        access.mask = self.acting_with(i.guard);
+        if !matches!(access.at, At::Uniform(_)) {
+            let each = self.wide(value);
+            self.checked_store(index, i, access, each, each);
+            return self.order(mem, false);
+        }
+        // All store to one place, if any does: the highest lane's stays.
+        let each = self.wide(value);
+        let bits = match access.mask {
+            Some(mask) => self.bits_of(mask),
+            None => self.started_bits(),
+        };
+        let mut done = None;
+        if i.guard.is_some() {
+            let condition = self.is_any(bits);
+            let (on, over) = (self.new_label("on"), self.new_label("done"));
+            self.end_with(Term::Branch { condition, yes: on, no: over, likely: false });
+            self.start(on);
+            done = Some((over, self.known.clone()));
+        }
+        let one = match self.facts.is_uniform(value) {
+            true => self.narrow(value),
+            false => {
+                let last = self.inst(Ty::narrow(Type::I32), Op::Last, vec![bits]);
+                self.inst(Ty::narrow(self.ty(value)), Op::Extract, vec![each, last])
+            }
+        };
+        self.checked_store(index, i, access, one, each);
+        if let Some((over, known)) = done {
+            self.end_with(Term::Jump(over));
+            self.start(over);
+            self.known = known;
+        }
+        self.order(mem, false);
+    }
+
+    fn checked_store(&mut self, index: usize, i: &Inst, access: Access, value: Reg, each: Reg) {
+        if self.is_checked(i, &access) {
+            return self.push(Op::Store(access.into()), vec![value]);
+        }
+        if let Some(exit) = self.exit {
+            self.push(Op::Check(access.clone().into(), exit), vec![]);
+            return self.push(Op::Store(access.into()), vec![value]);
+        }
+        let (slow, done) = (self.new_label("slow"), self.new_label("done"));
+        self.push(Op::Check(access.clone().into(), slow), vec![]);
+        self.push(Op::Store(access.clone().into()), vec![value]);
+        self.end_with(Term::Jump(done));
+        self.start(slow);
+        let site = self.site(index);
+        self.push(Op::Ask { site, access: access.into() }, vec![each]);
+        self.end_with(Term::Jump(done));
+        self.start(done);
+    }
+
+    pub(super) fn atomic(&mut self, index: usize, i: &Inst, op: AtomicOp, mem: Mem) {
+        let Some(r) = i.result else { return };
+        self.order(mem, true);
+        let address = self.wide(i.args[0]);
+        let ty = self.ty(r);
+        let window = self.window(i.args[0], ty.bytes() as u64, ty.bytes() as u32, mem.space);
+        let mask = self.acting_with(i.guard);
+        let access = Access { space: mem.space, ty, volatile: true, at: At::Lanes(address), mask, window };
+        let args: Vec<Reg> = i.args[1..].iter().map(|a| self.wide(*a)).collect();
+        let data: Vec<Reg> = args.iter().rev().copied().collect();
+        let simple = matches!(ty, Type::I32 | Type::I64)
+            && matches!(mem.space, Space::Shared | Space::Global | Space::Generic);
+        let old = match self.exit {
+            _ if !simple => {
+                let site = self.site(index);
+                self.inst(Ty::wide(ty), Op::Ask { site, access: access.into() }, data)
+            }
+            Some(exit) => {
+                self.push(Op::Check(access.clone().into(), exit), vec![]);
+                self.inst(Ty::wide(ty), Op::Atomic(op, access.into()), args)
+            }
+            None => {
+                let result = self.new_var(Ty::wide(ty));
+                let (slow, done) = (self.new_label("slow"), self.new_label("done"));
+                self.push(Op::Check(access.clone().into(), slow), vec![]);
+                let old = self.inst(Ty::wide(ty), Op::Atomic(op, access.clone().into()), args);
+                self.set(result, old);
+                self.end_with(Term::Jump(done));
+                self.start(slow);
+                let site = self.site(index);
+                let old = self.inst(Ty::wide(ty), Op::Ask { site, access: access.into() }, data);
+                self.set(result, old);
+                self.end_with(Term::Jump(done));
+                self.start(done);
+                self.get(result)
+            }
+        };
+        self.define_wide(r, old);
+        self.order(mem, false);
+    }
+
+    fn site(&mut self, index: usize) -> u32 {
+        self.k.sites.push((self.block, index));
+        self.k.sites.len() as u32 - 1
+    }
+
+    fn order(&mut self, mem: Mem, before: bool) {
+        if mem.order != Order::Weak {
+            self.push(Op::Order { order: mem.order, before }, vec![]);
+        }
+    }
+
+    /// A parameter at a place that is certainly there.
+    fn load_parameter(&mut self, i: &Inst, r: Value, mem: Mem) -> bool {
+        let (size, end) = (self.ty(r).bytes() as u64, u64::from(self.func.info.param_bytes));
+        let Some(core::Op::Const(at)) = self.remat[i.args[0].index()] else { return false };
+        if mem.space != Space::Param || i.guard.is_some() || at % size != 0 || at.saturating_add(size) > end {
+            return false;
+        }
+        let value = self.inst(Ty::narrow(self.ty(r)), Op::Param(at as u32), vec![]);
+        self.define_narrow(r, value);
+        true
+    }
+
+    /// The lanes that take part under a guard; none if all of the group do.
+    fn acting_with(&mut self, guard: Option<Value>) -> Option<Reg> {
+        let acting = self.acting();
+        let Some(guard) = guard else { return acting };
+        let on = self.wide(guard);
+        Some(match acting {
+            Some(acting) => self.int(IntBin::And, acting, on),
+            None => on,
+        })
+    }
+
+    /// Whether a check has been made in this block that covers this one; else it will have been.
+    fn is_checked(&mut self, i: &Inst, access: &Access) -> bool {
+        let key = (i.args[0], access.size() << 3 | space_number(access.space), i.guard);
+        let covered = self.checked.contains(&(key.0, key.1, None)) || self.checked.contains(&key);
+        // A check that comes back says nothing of what comes next.
+        if self.exit.is_some() {
+            self.checked.insert(key);
+        }
+        covered
+    }
+
+    fn access(&mut self, address: Value, ty: Type, mem: Mem) -> Access {
+        let size = ty.bytes() as i64;
+        let wide_enough = self.ty(address) == Type::I64 || !matches!(mem.space, Space::Global | Space::Generic);
+        let at = match self.facts.get(address).lanes {
+            Lanes::Uniform if mem.space != Space::Local => At::Uniform(self.narrow(address)),
+            Lanes::Spread(_) if mem.space != Space::Local && wide_enough => {
+                let offsets = self.facts.get(address).from_first().unwrap_or_default();
+                let first = self.narrow(address);
+                match offsets.iter().all(|o| *o == 0) {
+                    true => At::Uniform(first),
+                    false => At::Spread { first, form: form(&offsets, size), offsets: offsets.into() },
+                }
+            }
+            _ => At::Lanes(self.wide(address)),
+        };
+        let volatile = mem.order != Order::Weak;
+        let mut access = Access { space: mem.space, ty, volatile, at, mask: None, window: 0 };
+        access.window = self.window(address, access.extent().1, size as u32, mem.space);
+        access
+    }
+
+    /// Where the part of an allocation is remembered that accesses of this kind have found.
+    fn window(&mut self, address: Value, len: u64, align: u32, space: Space) -> u32 {
+        if !matches!(space, Space::Global | Space::Generic) {
+            return 0;
+        }
+        let root = self.root(address);
+        let next = self.k.windows.len() as u32;
+        let window = *self.windows.entry((len, align, root)).or_insert(next);
+        if window == next {
+            self.k.windows.push((len, align));
+        }
+        window
+    }
+
+    /// What an address is counted from.
+    fn root(&self, mut v: Value) -> Value {
+        for _ in 0..16 {
+            let Some((b, n)) = self.maker[v.index()] else { break };
+            let i = &self.func.block(b).insts[n];
+            if i.op != core::Op::Int(IntBin::Add) {
+                break;
+            }
+            let [a, b] = [i.args[0], i.args[1]];
+            v = match (self.facts.is_uniform(a), self.facts.is_uniform(b)) {
+                (false, true) => b,
+                _ if self.is_constant(a) => b,
+                _ => a,
+            };
+        }
+        v
+    }
+}
+
+fn space_number(space: Space) -> u32 {
+    match space {
+        Space::Global | Space::Generic => 0,
+        Space::Shared => 1,
+        Space::Local => 2,
+        Space::Const => 3,
+        Space::Param => 4,
+    }
+}
+
+/// What known distances come to, for accesses of so many bytes.
+fn form(offsets: &[i64], size: i64) -> Form {
+    let w = offsets.len();
+    if offsets.iter().enumerate().all(|(l, o)| *o == l as i64 * size) {
+        return Form::Row;
+    }
+    let low = offsets.iter().copied().min().unwrap_or(0);
+    let places: Option<Vec<u32>> = offsets
+        .iter()
+        .map(|o| (o - low).checked_rem(size).filter(|rest| *rest == 0).map(|_| ((o - low) / size) as u32))
+        .collect();
+    if let Some(places) = places {
+        let mut sorted = places.clone();
+        sorted.sort_unstable();
+        if sorted.iter().enumerate().all(|(l, p)| *p == l as u32) {
+            return Form::Permuted(Arc::from(places));
+        }
+    }
+    // The longest power of two in which every piece is a row.
+    let is_row = |piece: &[i64]| piece.windows(2).all(|p| p[1] - p[0] == size);
+    let mut len = w / 2;
+    while len >= SHORTEST_ROW {
+        if offsets.chunks(len).all(is_row) {
+            return Form::Rows(len as u32);
+        }
+        len /= 2;
+    }
+    Form::Gather
+}
