@@ -444,7 +444,8 @@ impl<'a> LaunchBuilder<'a> {
             Emit::Ir => Ok(program.func().to_string()),
             Emit::Plan => Ok(program.plan().to_string()),
             Emit::Vector => {
-                let program = self.program(Assume::for_block(block, Choice::vector_lanes(program.func(), block)))?;
+                let program =
+                    self.program(Assume::for_block(block, Choice::vector_lanes(program.func(), block)))?;
                 let kernel = KernelText::vector(&program, program.plan().assume);
                 Ok(kernel.map_err(|e| Error::launch(e.to_string()))?.to_string())
             }

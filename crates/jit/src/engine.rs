@@ -330,6 +330,7 @@ impl JitKernel {
             && (!assume.contiguous_x || is.contiguous_x && is.rows == assume.rows)
             && (assume.cta.is_none() || is.cta == assume.cta)
             && (!assume.whole || is.whole)
+            && (self.paths != Paths::Vector || assume.block.is_none_or(|block| block == launch.block))
             && launch.param.len() >= self.program.func().info.param_bytes as usize
     }
 
@@ -643,14 +644,16 @@ impl Run<'_> {
         let kernel = self.engine.kernel;
         let assume = kernel.assume;
         let cta = self.cta();
-        plan.live_in[at.index()].iter().all(|v| match (kernel.shapes[v.index()], plan.frame.slot[v.index()]) {
-            (Shape::Affine { stride, may_wrap: true, .. }, Some(slot)) => {
-                let bytes = func.ty(*v).bytes();
-                let row = assume.row();
-                let all = even_lanes(&assume, lane0, kernel.shapes[v.index()]);
-                all.into_iter().all(|lanes| cta.is_spread_out(slot, bytes, lanes, row, stride, |_| true))
+        plan.live_in[at.index()].iter().all(|v| {
+            match (kernel.shapes[v.index()], plan.frame.slot[v.index()]) {
+                (Shape::Affine { stride, may_wrap: true, .. }, Some(slot)) => {
+                    let bytes = func.ty(*v).bytes();
+                    let row = assume.row();
+                    let all = even_lanes(&assume, lane0, kernel.shapes[v.index()]);
+                    all.into_iter().all(|lanes| cta.is_spread_out(slot, bytes, lanes, row, stride, |_| true))
+                }
+                _ => true,
             }
-            _ => true,
         })
     }
 

@@ -25,7 +25,12 @@ use crate::target::Target;
 const PATIENCE: u32 = 256;
 
 /// Prints a kernel.
-pub(crate) fn print(k: &Kernel, func: &Function, assume: Assume, target: &Target) -> Result<String, Unsupported> {
+pub(crate) fn print(
+    k: &Kernel,
+    func: &Function,
+    assume: Assume,
+    target: &Target,
+) -> Result<String, Unsupported> {
     let cpu = Cpu::new(target);
     let mut p = Printer {
         k,
@@ -137,8 +142,10 @@ group:
         let insts = || self.k.blocks.iter().flat_map(|b| &b.insts);
         use hostwarp_ir::{IntBin, IntUn, Op as Core};
         for i in insts() {
-            if let (Op::Core(Core::Int(IntBin::And | IntBin::Or | IntBin::Xor) | Core::IntUn(IntUn::Not)), Some(r)) =
-                (&i.op, i.result)
+            if let (
+                Op::Core(Core::Int(IntBin::And | IntBin::Or | IntBin::Xor) | Core::IntUn(IntUn::Not)),
+                Some(r),
+            ) = (&i.op, i.result)
             {
                 made_by_logic[r.0 as usize] = true;
             }
@@ -204,8 +211,10 @@ group:
             ("patience", "i32", "0"),
         ];
         for (name, ty, first) in slots {
-            let _ =
-                writeln!(self.entry, "  %{name} = alloca {ty}, align 8\n  store {ty} {first}, ptr %{name}, align 8");
+            let _ = writeln!(
+                self.entry,
+                "  %{name} = alloca {ty}, align 8\n  store {ty} {first}, ptr %{name}, align 8"
+            );
         }
         if self.patient {
             let _ = writeln!(self.group_entry, "  store i32 {PATIENCE}, ptr %patience, align 8");
@@ -569,7 +578,8 @@ group:
     fn parameter(&mut self, at: u32, ty: Type) -> Reg {
         let one = self.shape(Ty::narrow(ty));
         let param = self.field("param", "ptr", offset_of!(Ctx, param));
-        let there = self.once(&format!("param.{at}.at"), |_| format!("getelementptr i8, ptr {param}, i64 {at}"));
+        let there =
+            self.once(&format!("param.{at}.at"), |_| format!("getelementptr i8, ptr {param}, i64 {at}"));
         let (name, align) = (format!("param.{at}.{}", one.suffix()), ty.elem.bytes());
         self.once(&name, |_| format!("load {one}, ptr {there}, align {align}, !invariant.load !1"))
     }
@@ -594,9 +604,13 @@ group:
             Special::LaneId => return self.per_group("laneid.first", |_| "and i32 %lane0, 31".into()),
             Special::WarpId => return self.per_group("warpid", |_| "lshr i32 %lane0, 5".into()),
             Special::SmId | Special::Clock | Special::Clock64 | Special::GlobalTimer => return "0".into(),
-            Special::Ctaid(a) => return self.t.inst(format_args!("load i32, ptr %ctaid.{}, align 8", name(a))),
+            Special::Ctaid(a) => {
+                return self.t.inst(format_args!("load i32, ptr %ctaid.{}, align 8", name(a)));
+            }
             Special::Ntid(a) => (format!("ntid.{}", name(a)), "i32", offset_of!(Ctx, ntid) + 4 * number(a)),
-            Special::Nctaid(a) => (format!("nctaid.{}", name(a)), "i32", offset_of!(Ctx, nctaid) + 4 * number(a)),
+            Special::Nctaid(a) => {
+                (format!("nctaid.{}", name(a)), "i32", offset_of!(Ctx, nctaid) + 4 * number(a))
+            }
             Special::NWarpId => ("nwarpid".into(), "i32", offset_of!(Ctx, nwarpid)),
             Special::NSmId => ("nsmid".into(), "i32", offset_of!(Ctx, nsmid)),
             Special::DynamicSharedSize => ("dynamic.shared".into(), "i32", offset_of!(Ctx, dynamic_shared)),

@@ -49,6 +49,8 @@ pub struct Assume {
     pub cta: Option<[u32; 3]>,
     /// Every group has all of its lanes: the threads of a CTA are a multiple of the group.
     pub whole: bool,
+    /// The size of a CTA, if all have the same.
+    pub block: Option<[u32; 3]>,
     /// Values that are never needed at the same time may share a slot of the frame. Off for tracing.
     pub share_slots: bool,
 }
@@ -62,6 +64,7 @@ impl Default for Assume {
             rows: 1,
             cta: None,
             whole: false,
+            block: None,
             share_slots: true,
         }
     }
@@ -79,9 +82,17 @@ impl Assume {
         let one_dimensional = block[1] == 1 && block[2] == 1;
         let contiguous_x = one_dimensional || group != 0 && block[0].is_multiple_of(group);
         if !contiguous_x && block[0] >= SHORTEST_ROW && block[0].is_power_of_two() && block[0] < group {
-            return Assume { contiguous_x: true, group, rows: group / block[0], cta, whole, ..Assume::default() };
+            return Assume {
+                contiguous_x: true,
+                group,
+                rows: group / block[0],
+                cta,
+                whole,
+                block: Some(block),
+                ..Assume::default()
+            };
         }
-        Assume { contiguous_x, one_dimensional, group, cta, whole, ..Assume::default() }
+        Assume { contiguous_x, one_dimensional, group, cta, whole, block: Some(block), ..Assume::default() }
     }
 
     /// What holds of narrower groups that a group consists of, if this holds of the group. Rows that do not fit are cut, too.

@@ -281,6 +281,8 @@ pub struct Bench {
     pub all_widths: bool,
     /// Compile once: as the jit likes, or at a width chosen by the seed.
     pub one_width: bool,
+    /// Only code made by way of the vector IR.
+    pub only_vector: bool,
     /// Collect core ops.
     pub count_ops: bool,
 }
@@ -299,7 +301,14 @@ impl Bench {
         let stretches = settings.stretch(4).build().map_err(|e| e.to_string())?;
         device.llvm()?;
         device.target()?;
-        Ok(Bench { device, stretches, all_widths: false, one_width: false, count_ops: false })
+        Ok(Bench {
+            device,
+            stretches,
+            all_widths: false,
+            one_width: false,
+            only_vector: false,
+            count_ops: false,
+        })
     }
 
     /// Runs a case on the reference and on the others, and compares.
@@ -410,6 +419,12 @@ impl Bench {
             let (engine, effort) = (Engine::Jit, Some(Effort::Best));
             Variant { engine, width, threads, effort, paths: None, turn: None }
         };
+        let vector = Variant { paths: Some(Paths::Vector), ..jit(None, 1) };
+        if self.only_vector {
+            let effort = Some(*r.pick(&[Effort::Quick, Effort::Best]));
+            let (vector, turn) = (Variant { effort, ..vector }, *r.pick(&[1, 20, 100, 500]));
+            return vec![vector, Variant { threads: 4, ..vector }, Variant { turn: Some(turn), ..vector }];
+        }
         // Wide vectors take long to compile.
         let weights = if case.seed & WIDE == 0 { [3, 3, 2, 1, 1, 1, 1] } else { [0, 0, 0, 1, 1, 1, 2] };
         let mut width = Some(WIDTHS[r.weighted(&weights)]);
@@ -443,6 +458,9 @@ impl Bench {
             // What is chosen is one of these, or one that can do more than the first and less than the second.
             let paths = if r.percent(60) { Paths::Together } else { Paths::All };
             all.push(Variant { paths: Some(paths), ..all[0] });
+        }
+        if r.percent(30) {
+            all.push(vector);
         }
         // What is compiled already, changing places with the interpreter.
         let turn = *r.pick(&[1, 20, 100, 500, 2000]);

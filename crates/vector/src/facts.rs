@@ -269,7 +269,10 @@ impl Analysis<'_> {
             let zeros = vec![0; self.assume.group as usize].into();
             fact.lanes = if i.op.is_pure() { Lanes::Spread(zeros) } else { Lanes::Varying };
         }
-        if fact.lanes != Lanes::Uniform && self.escapes[r.index()] && self.plan.shape[r.index()] == Shape::Varying {
+        if fact.lanes != Lanes::Uniform
+            && self.escapes[r.index()]
+            && self.plan.shape[r.index()] == Shape::Varying
+        {
             fact = Fact::varying();
         }
         Some(self.at_least_planned(r, fact))
@@ -281,7 +284,9 @@ impl Analysis<'_> {
         let log = w.trailing_zeros();
         match s {
             Special::Tid(Axis::X) if self.assume.contiguous_x && self.assume.rows == 1 => {
-                Fact { lanes: Lanes::Spread(number()), align: log, most: 1023, value: None }
+                // Groups begin at multiples of their width.
+                let most = self.assume.block.map_or(1023, |b| u64::from(b[0].max(1) - 1)) >> log << log;
+                Fact { lanes: Lanes::Spread(number()), align: log, most, value: None }
             }
             Special::LaneId if w == 32 => {
                 Fact { lanes: Lanes::Spread(number()), align: 64, most: 0, value: Some(0) }
@@ -290,7 +295,14 @@ impl Analysis<'_> {
                 Fact { lanes: Lanes::Spread(number()), align: log, most: 31, value: None }
             }
             Special::Tid(_) | Special::LaneId => Fact::varying(),
-            Special::Ntid(_) => Fact { most: 1024, ..Fact::uniform(elem) },
+            Special::Ntid(a) => match self.assume.block {
+                Some([x, y, z]) => Fact::constant(u64::from(match a {
+                    Axis::X => x,
+                    Axis::Y => y,
+                    Axis::Z => z,
+                })),
+                None => Fact { most: 1024, ..Fact::uniform(elem) },
+            },
             Special::Ctaid(_) | Special::Nctaid(_) => Fact { most: i32::MAX as u64, ..Fact::uniform(elem) },
             Special::WarpId | Special::NWarpId => Fact { most: 32, ..Fact::uniform(elem) },
             _ => Fact::uniform(elem),
@@ -323,7 +335,12 @@ impl Analysis<'_> {
         self.wraps[r.index()] = true;
         // The origin of what did not wrap may still be negative.
         let known = i.op == Op::Zext && low >= 0;
-        Fact { most: if known { arg.most } else { u64::MAX }, value: None, align: 0, lanes: arg.lanes.clone() }
+        Fact {
+            most: if known { arg.most } else { u64::MAX },
+            value: None,
+            align: 0,
+            lanes: arg.lanes.clone(),
+        }
     }
 
     fn pure(&self, i: &Inst, ty: Type, args: &[Fact]) -> Option<Fact> {
@@ -334,6 +351,7 @@ impl Analysis<'_> {
         let spread = args.iter().any(|a| matches!(a.lanes, Lanes::Spread(_)));
         let types: Vec<Type> = i.args.iter().map(|a| self.func.ty(*a)).collect();
         let scalars = types.iter().all(|t| t.count == 1);
+        let unused = 64 - elem.bits();
         // All known: so is the result, lane by lane.
         let known: Option<Vec<u64>> = args.iter().map(|a| a.value).collect();
         if let (Some(_), true) = (&known, scalars) {
@@ -349,13 +367,13 @@ impl Analysis<'_> {
             if !spread {
                 return Some(Fact::constant(lanes[0]));
             }
-            let unused = 64 - elem.bits();
             let offsets: Arc<[i64]> = lanes.iter().map(|v| (*v << unused) as i64 >> unused).collect();
             return Some(Fact { lanes: Lanes::Spread(offsets), align: 64, most: 0, value: Some(0) });
         }
+        // As a signed number of the type: whatever is added modulo its width.
         let make = |f: &dyn Fn(usize) -> i64| -> Lanes {
             match spread {
-                true => Lanes::Spread((0..w).map(f).collect()),
+                true => Lanes::Spread((0..w).map(|l| f(l) << unused >> unused).collect()),
                 false => Lanes::Uniform,
             }
         };
@@ -363,8 +381,9 @@ impl Analysis<'_> {
         let (a, b) = (args.first()?, args.get(1));
         // Offsets of a value whose low bits are those of its offset alone: the origin is a multiple of a power of two that they stay below.
         let low_bits = |f: &Fact| {
-            let most = (0..w).map(|l| f.offset(l)).fold(0, |m: i64, o| if o < 0 { i64::MAX } else { m.max(o) });
-            (most as u64) < 1u64.checked_shl(f.align.min(62)).unwrap_or(u64::MAX)
+            let most =
+                (0..w).map(|l| f.offset(l)).fold(0, |m: i64, o| if o < 0 { i64::MAX } else { m.max(o) });
+            (most as u64) < 1 << f.align.min(elem.bits()).min(62)
         };
         Some(match (i.op, b) {
             (Op::Int(IntBin::Add), Some(b)) => Fact {
@@ -388,7 +407,11 @@ impl Analysis<'_> {
                     }
                     _ if !spread && op == IntBin::Mul => {
                         let align = a.align.saturating_add(b.align).min(64);
-                        return Some(Fact { align, most: bound(a.most.checked_mul(b.most)), ..Fact::uniform(elem) });
+                        return Some(Fact {
+                            align,
+                            most: bound(a.most.checked_mul(b.most)),
+                            ..Fact::uniform(elem)
+                        });
                     }
                     _ => return None,
                 };
@@ -432,8 +455,8 @@ impl Analysis<'_> {
                     IntBin::Xor => o ^ (bits & low) as i64,
                     _ => o | (bits & low) as i64,
                 };
-                let most = x.most.max(bits & !low);
-                let most = most.checked_next_power_of_two().map_or(u64::MAX, |p| 2 * p - 1);
+                let top = x.most.max(bits & !low);
+                let most = (u64::MAX >> top.leading_zeros().min(63)) & !low;
                 Fact {
                     lanes: if spread { make(&|l| of(x.offset(l))) } else { return None },
                     align: x.align,
@@ -460,12 +483,9 @@ impl Analysis<'_> {
                 most: u64::MAX,
                 value: None,
             },
-            (Op::Trunc, _) => Fact {
-                lanes: make(&|l| a.offset(l)),
-                align: a.align,
-                most: bound(Some(a.most)),
-                value: None,
-            },
+            (Op::Trunc, _) => {
+                Fact { lanes: make(&|l| a.offset(l)), align: a.align, most: bound(Some(a.most)), value: None }
+            }
             _ => return None,
         })
     }

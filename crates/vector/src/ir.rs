@@ -188,7 +188,11 @@ pub enum Op {
     /// Leaves the block unless all lanes that take part find what they access.
     Check(Box<Access>, Label),
     /// Takes so much off the budget, and leaves the block if it is used up; also when a loop that `waits` has gone round often.
-    Fuel { cost: u32, waits: bool, exit: Label },
+    Fuel {
+        cost: u32,
+        waits: bool,
+        exit: Label,
+    },
     /// → T, 0 in lanes that do not take part.
     Load(Box<Access>),
     /// (T)
@@ -196,7 +200,10 @@ pub enum Op {
     /// (T, or expected and T) → T
     Atomic(AtomicOp, Box<Access>),
     /// A fence in front of or behind an access of this order.
-    Order { order: Order, before: bool },
+    Order {
+        order: Order,
+        before: bool,
+    },
     Fence(Scope),
     /// (wide, wide i32) → wide: what lane (modulo 32) holds; with a mask as third argument one's own where that lane is not in it.
     LaneRead,
@@ -205,7 +212,10 @@ pub enum Op {
     /// () → narrow.
     Clock(Special),
     /// The engine does an access, lane by lane: (data if any, expected if any) → wide data.
-    Ask { site: u32, access: Box<Access> },
+    Ask {
+        site: u32,
+        access: Box<Access>,
+    },
     /// Why the group will be left.
     Status(Status),
     /// (bits): lanes are at the start of a block of the core function.

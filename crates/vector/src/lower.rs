@@ -71,6 +71,9 @@ fn check(func: &Function, plan: &Plan, assume: Assume) -> Result<(), Unsupported
     Ok(())
 }
 
+/// An address, bytes and space, guard.
+type Checked = (Value, u32, Option<Value>);
+
 /// What is known of a value in the block being lowered.
 #[derive(Clone, Copy, Default)]
 struct Known {
@@ -110,14 +113,21 @@ struct Lower<'a> {
     mask: Option<Reg>,
     /// Where to leave the block to: none once it has had an effect.
     exit: Option<Label>,
-    /// What was checked in the block: address, bytes, guard.
-    checked: FxHashSet<(Value, u32, Option<Value>)>,
+    /// What was checked in the block, or before it: address, bytes, guard.
+    checked: FxHashSet<Checked>,
+    /// By block: what has been checked where it ends, for the one it leads to.
+    checked_by: Vec<FxHashSet<Checked>>,
     windows: FxHashMap<(u64, u32, Value), u32>,
     /// Lanes that have exited (bits), and whether some are parked.
     exited: Option<Var>,
     parked: Var,
+    /// Whether lanes may wait at a barrier or for their warp while others go on.
+    parks: bool,
     end: Label,
-    suspend: Option<Label>,
+    /// By block: the lowest block of the [scope](scopes) it is in.
+    scope: Vec<Option<Block>>,
+    /// Where groups are left whose lanes are at several blocks of a scope; of the whole kernel under none.
+    suspends: Vec<(Option<Block>, Label)>,
 }
 
 impl<'a> Lower<'a> {
@@ -205,12 +215,20 @@ impl<'a> Lower<'a> {
             mask: None,
             exit: None,
             checked: FxHashSet::default(),
+            checked_by: vec![FxHashSet::default(); blocks],
             windows: FxHashMap::default(),
             exited,
             parked,
+            parks: false,
             end: Label(0),
-            suspend: None,
+            scope: scopes(func, plan),
+            suspends: vec![],
         };
+        lower.parks = plan.order.iter().any(|b| {
+            let waits =
+                matches!(func.block(*b).term, core::Term::Barrier { .. } | core::Term::WarpSync { .. });
+            waits && plan.masked[b.index()]
+        });
         lower.label = (0..blocks).map(|b| lower.new_label(format!("b{b}"))).collect();
         lower.walk = plan.order.iter().map(|b| lower.new_label(format!("walk.b{}", b.0))).collect();
         lower.after = plan.order.iter().map(|b| lower.new_label(format!("after.b{}", b.0))).collect();
@@ -633,4 +651,34 @@ fn outlives(func: &Function, plan: &Plan) -> Vec<bool> {
         }
     }
     outlives
+}
+
+/// Scopes of divergence: blocks that lanes of a group can be at, or wait at, at the same time. Where a block is run by all lanes none waits anywhere, so
+/// scopes are what blocks run by some lanes are connected to by edges.
+fn scopes(func: &Function, plan: &Plan) -> Vec<Option<Block>> {
+    let mut parent: Vec<usize> = (0..func.blocks.len()).collect();
+    fn find(parent: &mut [usize], mut at: usize) -> usize {
+        while parent[at] != at {
+            parent[at] = parent[parent[at]];
+            at = parent[at];
+        }
+        at
+    }
+    for b in &plan.order {
+        let mut together: Vec<usize> = vec![];
+        if plan.masked[b.index()] || plan.divergent[b.index()] {
+            together.push(b.index());
+        }
+        if !together.is_empty() {
+            together.extend(
+                func.block(*b).term.targets().iter().map(|t| t.block.index()).filter(|t| plan.masked[*t]),
+            );
+        }
+        // A block that all lanes come to, and part at, is in the scope that begins there.
+        for pair in together.windows(2) {
+            let (a, b) = (find(&mut parent, pair[0]), find(&mut parent, pair[1]));
+            parent[a.max(b)] = a.min(b);
+        }
+    }
+    (0..func.blocks.len()).map(|b| Some(Block(find(&mut parent, b) as u32))).collect()
 }

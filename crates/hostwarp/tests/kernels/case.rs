@@ -2,6 +2,7 @@
 
 use crate::formula::{self, Formula, Names, Number};
 use hostwarp::isa::Ty;
+use hostwarp::jit::Paths;
 use hostwarp::jit::target::X86Level;
 use hostwarp::{Arg, Buffer, Device, Effort, Engine, Error, Kernel, Module};
 use std::time::Duration;
@@ -124,7 +125,7 @@ impl Launch {
         &self,
         module: &Module,
         engine: Engine,
-        width: Option<u32>,
+        (width, paths): (Option<u32>, Option<Paths>),
         threads: usize,
         turn: Option<u64>,
     ) -> Result<Vec<Vec<u8>>, Error> {
@@ -136,6 +137,9 @@ impl Launch {
         }
         if let Some(width) = width {
             launch = launch.width(width);
+        }
+        if let Some(paths) = paths {
+            launch = launch.paths(paths);
         }
         let mut buffers: Vec<(&str, Buffer<u8>)> = vec![];
         for (name, value) in &self.arguments {

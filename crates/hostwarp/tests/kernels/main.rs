@@ -10,6 +10,7 @@ mod native;
 mod wasm;
 
 use case::{Case, device, variables};
+use hostwarp::jit::Paths;
 use hostwarp::jit::target::{Target, X86Level};
 use hostwarp::{Effort, Engine, Error};
 
@@ -19,12 +20,19 @@ fn main() {
 }
 
 fn run(case: &Case, file: &str, text: &str, engine: Engine) -> Result<(), String> {
-    run_at(case, file, text, engine, None, Some(Effort::Best))?;
+    run_at(case, file, text, engine, None, Some(Effort::Best), None)?;
     if engine != Engine::Jit {
         return Ok(());
     }
+    // By way of the vector IR, without LLVM's optimiser, and with it, in every other kernel as for a CPU that has no gathers.
+    let older =
+        Some(X86Level::Avx2).filter(|level| file.len() % 2 == 0 && Target::host_up_to(*level).is_some());
+    for (level, effort) in [(None, Effort::Quick), (older, Effort::Best)] {
+        let ran = run_at(case, file, text, engine, level, Some(effort), Some(Paths::Vector));
+        ran.map_err(|why| format!("vector {effort:?} {level:?}, {why}"))?;
+    }
     // With quickly made code, and in turns with all there is.
-    run_at(case, file, text, engine, None, None).map_err(|why| format!("quickly, {why}"))?;
+    run_at(case, file, text, engine, None, None, None).map_err(|why| format!("quickly, {why}"))?;
     // As an older CPU runs it: each is one kernel's turn in so many.
     let turn = file.bytes().map(usize::from).sum::<usize>() % X86Level::ALL.len();
     let level = X86Level::ALL[turn];
@@ -32,7 +40,7 @@ fn run(case: &Case, file: &str, text: &str, engine: Engine) -> Result<(), String
         return Ok(());
     }
     let effort = if turn.is_multiple_of(2) { Effort::Best } else { Effort::Quick };
-    run_at(case, file, text, engine, Some(level), Some(effort)).map_err(|why| format!("{level}, {why}"))
+    run_at(case, file, text, engine, Some(level), Some(effort), None).map_err(|why| format!("{level}, {why}"))
 }
 
 fn run_at(
@@ -42,13 +50,14 @@ fn run_at(
     engine: Engine,
     level: Option<X86Level>,
     effort: Option<Effort>,
+    paths: Option<Paths>,
 ) -> Result<(), String> {
     let device = device(level, effort).map_err(|e| e.to_string())?;
     let module = device.load(file, text).map_err(|e| e.to_string())?;
     let fresh = variables(&module).map_err(|e| e.to_string())?;
     let widths: Vec<Option<u32>> = match engine {
         Engine::Interp => vec![None],
-        _ if level.is_some() || effort.is_none() => vec![None],
+        _ if level.is_some() || effort.is_none() || paths.is_some() => vec![None],
         _ => std::iter::once(None).chain(case.widths.iter().copied().map(Some)).collect(),
     };
     for launch in &case.launches {
@@ -65,7 +74,7 @@ fn run_at(
                 for (name, bytes) in &fresh {
                     module.write_symbol(name, bytes).map_err(|e| e.to_string())?;
                 }
-                let after = match launch.run(&module, engine, width, threads, turn) {
+                let after = match launch.run(&module, engine, (width, paths), threads, turn) {
                     Ok(after) => after,
                     // Lanes that talk to each other need the whole warp in one vector.
                     Err(Error::Unsupported { what: why, .. })

@@ -48,9 +48,8 @@ impl Printer<'_> {
             + &out("round", offset_of!(Ctx, round))
             + &out("round.from", offset_of!(Ctx, round_from))
             + &out("from", offset_of!(Ctx, from));
-        let others =
-            format!(
-                "  %gm.first = icmp eq i32 %lane0, 0
+        let others = format!(
+            "  %gm.first = icmp eq i32 %lane0, 0
   %gm.others = load i32, ptr %round.from, align 8
   %gm.from = select i1 %gm.first, i32 %ge.from, i32 %gm.others
   store i32 %gm.from, ptr %round.from, align 8
@@ -65,8 +64,8 @@ group.again:
   store i32 %gn.lane0, ptr %lane0.slot, align 8
   br label %group
 ",
-                mixed = abi::MIXED,
-            );
+            mixed = abi::MIXED,
+        );
         let _ = write!(
             self.t.body,
             "group.end:

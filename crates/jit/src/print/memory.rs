@@ -43,8 +43,9 @@ impl Printer<'_> {
         let name = format!("{}.{len}.{align}", size.trim_start_matches('%'));
         self.t.declarations.insert("declare i64 @llvm.usub.sat.i64(i64, i64)".into());
         let (shift, over) = (align.trailing_zeros(), len - u64::from(align).min(len));
-        let room = self
-            .once(&format!("{name}.room"), |_| format!("call i64 @llvm.usub.sat.i64(i64 {size}, i64 {over})"));
+        let room = self.once(&format!("{name}.room"), |_| {
+            format!("call i64 @llvm.usub.sat.i64(i64 {size}, i64 {over})")
+        });
         self.once(&format!("{name}.places"), |_| format!("lshr i64 {room}, {shift}"))
     }
 
@@ -435,7 +436,8 @@ no:
             At::Spread { form: Form::Permuted(order), .. } => {
                 let at = self.low_place(access);
                 let (back, lanes) = (inverse(order), self.mask_shape());
-                let mask = self.mask_of(access).map(|mask| self.t.shuffle(lanes, &mask, "poison", back.clone()));
+                let mask =
+                    self.mask_of(access).map(|mask| self.t.shuffle(lanes, &mask, "poison", back.clone()));
                 let value = self.permute(access.ty, value, back.into_iter());
                 self.store_row(access, &at, mask.as_deref(), &value, self.w);
             }
@@ -549,7 +551,8 @@ no:
                 let _ = writeln!(all, "  %o{lane} = extractelement {index} %offsets, i64 {lane}");
                 let _ = writeln!(all, "  %p{lane} = getelementptr i8, ptr %base, {offset} %o{lane}");
                 let _ = writeln!(all, "  %x{lane} = load {one}, ptr %p{lane}, align 1");
-                let _ = writeln!(all, "  %v{lane} = insertelement {part} {value}, {one} %x{lane}, i64 {lane}");
+                let _ =
+                    writeln!(all, "  %v{lane} = insertelement {part} {value}, {one} %x{lane}, i64 {lane}");
                 value = format!("%v{lane}");
             }
             format!(
@@ -620,8 +623,9 @@ done:
             }
             let helper = self.scatter_helper(part, index);
             let bits = self.bits(&on);
-            self.t
-                .line(format_args!("call void {helper}(ptr {base}, {index} {at}, {part} {value}, i{w} {bits})"));
+            self.t.line(format_args!(
+                "call void {helper}(ptr {base}, {index} {at}, {part} {value}, i{w} {bits})"
+            ));
         }
     }
 
@@ -680,7 +684,13 @@ done:
         )))
     }
 
-    fn atomic_helper(&mut self, op: AtomicOp, ty: Type, alone: bool, index: Shape) -> Result<String, Unsupported> {
+    fn atomic_helper(
+        &mut self,
+        op: AtomicOp,
+        ty: Type,
+        alone: bool,
+        index: Shape,
+    ) -> Result<String, Unsupported> {
         let (w, all, one) = (self.w, self.shape(Ty::wide(ty)), self.shape(Ty::narrow(ty)));
         let mut t = Text::default();
         let body = atomic::body(&mut t, self.cpu, op, ty, alone)

@@ -9,7 +9,13 @@ type Edge = (Target, Reg);
 
 impl Lower<'_> {
     pub(super) fn kernel(&mut self) -> Result<(), Unsupported> {
-        let needed: usize = self.plan.order.iter().filter(|b| self.waiting[b.index()].is_some()).map(|b| self.plan.live_in[b.index()].len() + 1).sum();
+        let needed: usize = self
+            .plan
+            .order
+            .iter()
+            .filter(|b| self.waiting[b.index()].is_some())
+            .map(|b| self.plan.live_in[b.index()].len() + 1)
+            .sum();
         if needed > MOST_WAITING {
             return Err(Unsupported("lanes may wait in too many places".into()));
         }
@@ -27,7 +33,9 @@ impl Lower<'_> {
         for (b, label, mask) in exits {
             self.leave_block(b, label, mask);
         }
-        self.suspend();
+        for (scope, label) in std::mem::take(&mut self.suspends) {
+            self.suspend(scope, label);
+        }
         self.prune();
         Ok(())
     }
@@ -42,7 +50,12 @@ impl Lower<'_> {
         }
         starts.extend(self.plan.loops.iter().filter(|l| l.depth == 1).map(|l| l.header));
         let mut seen = vec![];
-        starts.retain(|b| !seen.contains(b) && { seen.push(*b); true });
+        starts.retain(|b| {
+            !seen.contains(b) && {
+                seen.push(*b);
+                true
+            }
+        });
         starts
     }
 
@@ -75,16 +88,26 @@ impl Lower<'_> {
         self.end_with(Term::Jump(self.label[b.index()]));
     }
 
+    fn is_start(&self, b: Block) -> bool {
+        self.k.entries.iter().any(|(e, _)| *e == b)
+    }
+
     fn is_partial(&self, b: Block) -> bool {
-        self.k.entries.iter().any(|(e, _)| *e == b) && self.k.partial[b.index()]
+        self.is_start(b) && self.k.partial[b.index()]
     }
 
     fn block(&mut self, b: Block, exits: &mut Vec<(Block, Label, Option<Reg>)>) -> Result<(), Unsupported> {
         self.start(self.label[b.index()]);
         self.known.clear();
-        self.checked.clear();
         self.block = b;
         self.mask = None;
+        // Whoever comes here has come through the only block that leads here, with no other lanes.
+        self.checked = match self.sources[b.index()][..] {
+            [from] if !self.plan.is_back_edge(from, b) && !self.is_start(b) => {
+                self.checked_by[from.index()].clone()
+            }
+            _ => Default::default(),
+        };
         if let Some(waiting) = self.waiting[b.index()].filter(|_| self.plan.masked[b.index()]) {
             let mask = self.get(waiting);
             let none = self.no_lanes();
@@ -98,6 +121,7 @@ impl Lower<'_> {
         for (index, i) in data.insts.iter().enumerate() {
             self.lower_inst(index, i)?;
         }
+        self.checked_by[b.index()] = std::mem::take(&mut self.checked);
         match self.mask {
             None => self.end_together(b, &data.term),
             Some(mask) => self.end_masked(b, &data.term, mask),
@@ -482,9 +506,23 @@ impl Lower<'_> {
         let bits = self.bits_of(mask);
         if self.plan.masked[b.index()] {
             let condition = self.is_any(bits);
-            return self.end_with(Term::Branch { condition, yes: self.label[b.index()], no: after, likely: false });
+            return self.end_with(Term::Branch {
+                condition,
+                yes: self.label[b.index()],
+                no: after,
+                likely: false,
+            });
         }
         // All lanes meet here, unless some have been left at a barrier.
+        if !self.parks {
+            let all = self.new_label("met");
+            let condition = self.is_any(bits);
+            self.end_with(Term::Branch { condition, yes: all, no: after, likely: false });
+            self.start(all);
+            let none = self.no_lanes();
+            self.set(waiting, none);
+            return self.end_with(Term::Jump(self.label[b.index()]));
+        }
         let (all, some, apart) = (self.new_label("met"), self.new_label("some"), self.new_label("apart"));
         let started = self.started_bits();
         let condition = self.compare(IntCmp::Eq, bits, started);
@@ -498,7 +536,7 @@ impl Lower<'_> {
         self.end_with(Term::Branch { condition, yes: apart, no: after, likely: false });
         self.start(apart);
         self.push(Op::Status(Status::HandedApart), vec![]);
-        let suspend = self.suspend_label();
+        let suspend = self.suspend_label(None);
         self.end_with(Term::Jump(suspend));
     }
 
@@ -506,7 +544,8 @@ impl Lower<'_> {
     fn after(&mut self, at: usize) {
         self.start(self.after[at]);
         self.known.clear();
-        let next = (at + 1..self.plan.order.len()).find(|n| self.waiting[self.plan.order[*n].index()].is_some());
+        let next =
+            (at + 1..self.plan.order.len()).find(|n| self.waiting[self.plan.order[*n].index()].is_some());
         let mut around = self.plan.loop_of[self.plan.order[at].index()];
         while let Some(l) = around {
             let l = &self.plan.loops[l];
@@ -529,7 +568,7 @@ impl Lower<'_> {
             }));
             self.start(exit);
             self.push(Op::Status(Status::Budget), vec![]);
-            let suspend = self.suspend_label();
+            let suspend = self.suspend_label(self.scope[self.plan.order[at].index()]);
             self.end_with(Term::Jump(suspend));
             self.start(on);
         }
@@ -559,7 +598,7 @@ impl Lower<'_> {
         match (mask, self.waiting[b.index()]) {
             (Some(mask), Some(waiting)) => {
                 self.set(waiting, mask);
-                let suspend = self.suspend_label();
+                let suspend = self.suspend_label(self.scope[b.index()]);
                 self.end_with(Term::Jump(suspend));
             }
             _ => {
@@ -569,14 +608,16 @@ impl Lower<'_> {
         }
     }
 
-    fn suspend_label(&mut self) -> Label {
-        match self.suspend {
-            Some(label) => label,
-            None => {
-                let label = self.new_label("suspend");
-                *self.suspend.insert(label)
-            }
+    /// Where a group is left whose lanes are at several blocks of a scope, or of any.
+    fn suspend_label(&mut self, scope: Option<Block>) -> Label {
+        // With lanes left at barriers others may have gone on anywhere.
+        let scope = scope.filter(|_| !self.parks);
+        if let Some((_, label)) = self.suspends.iter().find(|(s, _)| *s == scope) {
+            return *label;
         }
+        let label = self.new_label("suspend");
+        self.suspends.push((scope, label));
+        label
     }
 
     /// Removes blocks nobody comes to.

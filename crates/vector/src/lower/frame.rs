@@ -1,7 +1,7 @@
 //! What lanes need at the start of a block: to the frame and from it.
 
 use super::Lower;
-use crate::ir::{Op, Place, Reg, Term, Ty};
+use crate::ir::{Label, Op, Place, Reg, Term, Ty};
 use hostwarp_ir::{Block, IntBin, Type, Value};
 use hostwarp_plan::Shape;
 use rustc_hash::FxHashMap;
@@ -69,14 +69,30 @@ impl Lower<'_> {
         self.known.clear();
     }
 
+    /// The blocks lanes may wait at in a scope: its own, and those behind it where all meet.
+    fn waiting_in(&self, scope: Option<Block>) -> Vec<Block> {
+        let mut blocks = vec![];
+        for b in &self.plan.order {
+            let inside = |b: Block| scope.is_none() || self.scope[b.index()] == scope;
+            let masked = self.plan.masked[b.index()];
+            let behind = || {
+                let from = &self.sources[b.index()];
+                from.iter()
+                    .any(|f| inside(*f) && (self.plan.masked[f.index()] || self.plan.divergent[f.index()]))
+            };
+            if self.waiting[b.index()].is_some() && (masked && inside(*b) || !masked && behind()) {
+                blocks.push(*b);
+            }
+        }
+        blocks
+    }
+
     /// Leaves the group with lanes at several blocks.
-    pub(super) fn suspend(&mut self) {
-        let Some(label) = self.suspend else { return };
+    pub(super) fn suspend(&mut self, scope: Option<Block>, label: Label) {
         self.start(label);
         self.known.clear();
         self.mask = None;
-        let blocks: Vec<Block> =
-            self.plan.order.iter().copied().filter(|b| self.waiting[b.index()].is_some()).collect();
+        let blocks = self.waiting_in(scope);
         let mut masks: FxHashMap<Block, Reg> = FxHashMap::default();
         let mut needed: Vec<(Value, Vec<Block>)> = vec![];
         let mut index: FxHashMap<Value, usize> = FxHashMap::default();

@@ -92,7 +92,8 @@ impl Lower<'_> {
         self.end_with(Term::Jump(done));
         self.start(slow);
         let site = self.site(index);
-        let mut value = self.inst(Ty::wide(access.ty), Op::Ask { site, access: access.clone().into() }, vec![]);
+        let mut value =
+            self.inst(Ty::wide(access.ty), Op::Ask { site, access: access.clone().into() }, vec![]);
         if narrow {
             // The lowest lane's is as good as any.
             let bits = match access.mask {
@@ -245,6 +246,9 @@ impl Lower<'_> {
     /// Whether a check has been made in this block that covers this one; else it will have been.
     fn is_checked(&mut self, i: &Inst, access: &Access) -> bool {
         let key = (i.args[0], access.size() << 3 | space_number(access.space), i.guard);
+        if self.is_proved(i.args[0], access) {
+            return true;
+        }
         let covered = self.checked.contains(&(key.0, key.1, None)) || self.checked.contains(&key);
         // A check that comes back says nothing of what comes next.
         if self.exit.is_some() {
@@ -253,9 +257,33 @@ impl Lower<'_> {
         covered
     }
 
+    /// Whether all that lanes access is in static shared memory, wherever they are.
+    fn is_proved(&self, address: Value, access: &Access) -> bool {
+        let (fact, size) = (self.facts.get(address), u64::from(access.size()));
+        let (low, high) = match &fact.lanes {
+            Lanes::Uniform => (0, 0),
+            Lanes::Spread(offsets) => {
+                offsets.iter().fold((0, 0), |(l, h), o| (o.min(&l).to_owned(), o.max(&h).to_owned()))
+            }
+            Lanes::Varying => return false,
+        };
+        let aligned = |offset: i64| offset % size as i64 == 0;
+        let even = match &fact.lanes {
+            Lanes::Spread(offsets) => offsets.iter().all(|o| aligned(*o)),
+            _ => true,
+        };
+        let end = fact.most.checked_add(high as u64).and_then(|e| e.checked_add(size));
+        access.space == Space::Shared
+            && low >= 0
+            && even
+            && fact.align >= size.trailing_zeros()
+            && end.is_some_and(|end| end <= u64::from(self.func.info.shared_bytes))
+    }
+
     fn access(&mut self, address: Value, ty: Type, mem: Mem) -> Access {
         let size = ty.bytes() as i64;
-        let wide_enough = self.ty(address) == Type::I64 || !matches!(mem.space, Space::Global | Space::Generic);
+        let wide_enough =
+            self.ty(address) == Type::I64 || !matches!(mem.space, Space::Global | Space::Generic);
         let at = match self.facts.get(address).lanes {
             Lanes::Uniform if mem.space != Space::Local => At::Uniform(self.narrow(address)),
             Lanes::Spread(_) if mem.space != Space::Local && wide_enough => {
