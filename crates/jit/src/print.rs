@@ -24,6 +24,9 @@ use crate::target::Target;
 /// Iterations of a waiting loop in one call.
 const PATIENCE: u32 = 256;
 
+/// How far a group whose lanes are not all in one place may overdraw the budget.
+const SLACK: i64 = 1 << 22;
+
 /// Prints a kernel.
 pub(crate) fn print(
     k: &Kernel,
@@ -364,7 +367,9 @@ group:
                 let exit = self.label(*exit);
                 self.check(access, &exit);
             }
-            Op::Fuel { cost, waits, exit } => self.fuel(*cost, *waits, *exit),
+            Op::Fuel { cost, waits, slack, exit } => {
+                self.fuel(*cost, *waits, if *slack { -SLACK } else { 0 }, *exit);
+            }
             Op::Store(access) => self.store(access, arg(0)),
             Op::Order { order, before } => self.order(*order, *before),
             Op::Fence(scope) => {
@@ -462,11 +467,11 @@ group:
         self.t.line(format_args!("call void {callback}(ptr %ctx, i32 {}, i32 %lane0, {lanes}{more})", b.0));
     }
 
-    fn fuel(&mut self, cost: u32, waits: bool, exit: Label) {
+    fn fuel(&mut self, cost: u32, waits: bool, least: i64, exit: Label) {
         let fuel = self.t.inst(format_args!("load i64, ptr %fuel, align 8"));
         let left = self.t.inst(format_args!("sub i64 {fuel}, {cost}"));
         self.t.line(format_args!("store i64 {left}, ptr %fuel, align 8"));
-        let mut enough = self.t.inst(format_args!("icmp sge i64 {left}, 0"));
+        let mut enough = self.t.inst(format_args!("icmp sge i64 {left}, {least}"));
         if waits {
             let patience = self.t.inst(format_args!("load i32, ptr %patience, align 8"));
             let less = self.t.inst(format_args!("sub i32 {patience}, 1"));

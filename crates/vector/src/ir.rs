@@ -187,10 +187,11 @@ pub enum Op {
     Test(Label),
     /// Leaves the block unless all lanes that take part find what they access.
     Check(Box<Access>, Label),
-    /// Takes so much off the budget, and leaves the block if it is used up; also when a loop that `waits` has gone round often.
+    /// Takes so much off the budget, and leaves the block if it is used up, or with `slack` if it is overdrawn by as much as a group gets at once; also when a loop that `waits` has gone round often.
     Fuel {
         cost: u32,
         waits: bool,
+        slack: bool,
         exit: Label,
     },
     /// → T, 0 in lanes that do not take part.

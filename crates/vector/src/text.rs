@@ -69,7 +69,7 @@ impl Display for Line<'_> {
             Op::Blend(v) => write!(f, "blend ${}", v.0)?,
             Op::Test(l) => write!(f, "test else {}", name(l))?,
             Op::Check(a, l) => write!(f, "check {a} else {}", name(l))?,
-            Op::Fuel { cost, waits, exit } => {
+            Op::Fuel { cost, waits, exit, .. } => {
                 write!(f, "fuel {cost}{} else {}", if *waits { " waits" } else { "" }, name(exit))?;
             }
             Op::Load(a) => write!(f, "load {a}")?,

@@ -323,6 +323,12 @@ no:
         if access.volatile { "volatile " } else { "" }
     }
 
+    /// Whether part of a row can be accessed at once; else lanes are accessed one by one.
+    fn can_mask(&self, access: &Access) -> bool {
+        let part = self.parts(access.ty).0.elem.bits();
+        access.mask.is_none() || self.cpu.avx512 || self.cpu.avx && part >= 32
+    }
+
     fn mask_of(&self, access: &Access) -> Option<Reg> {
         access.mask.map(|m| self.r(m).to_owned())
     }
@@ -343,6 +349,7 @@ no:
                 let value = self.t.inst(format_args!("load {volatile}{one}, ptr {at}, align {align}"));
                 if wide { self.t.repeat(one, &value, self.w) } else { value }
             }
+            _ if !self.can_mask(access) => self.gather(access),
             At::Spread { form: Form::Row, .. } => {
                 let (at, mask) = (self.place(access), self.mask_of(access));
                 self.load_row(access, &at, mask.as_deref(), self.w)
@@ -429,6 +436,7 @@ no:
                 let at = self.place(access);
                 self.t.line(format_args!("store {volatile}{one} {value}, ptr {at}, align {align}"));
             }
+            _ if !self.can_mask(access) => self.scatter(access, value),
             At::Spread { form: Form::Row, .. } => {
                 let (at, mask) = (self.place(access), self.mask_of(access));
                 self.store_row(access, &at, mask.as_deref(), value, self.w);

@@ -374,7 +374,7 @@ impl Lower<'_> {
         self.pass(b, to, None);
         if self.plan.is_back_edge(b, to.block) {
             let exit = self.new_label(format!("fuel.b{}", to.block.0));
-            self.push(self.fuel(to.block, exit), vec![]);
+            self.push(self.fuel(to.block, false, exit), vec![]);
             let here = self.at;
             self.side(exit, |l| {
                 l.forget(to.block);
@@ -392,10 +392,11 @@ impl Lower<'_> {
         self.end_with(Term::Jump(self.label[to.block.index()]));
     }
 
-    fn fuel(&self, header: Block, exit: Label) -> Op {
+    /// Groups whose lanes are not all in one place are left to the interpreter, so they are given time to come together.
+    fn fuel(&self, header: Block, slack: bool, exit: Label) -> Op {
         let around = self.plan.loops.iter().find(|l| l.header == header);
         let cost = around.map_or(1, |l| l.blocks.iter().map(|b| self.func.block(*b).insts.len() + 1).sum());
-        Op::Fuel { cost: cost as u32, waits: around.is_some_and(|l| l.waits), exit }
+        Op::Fuel { cost: cost as u32, waits: around.is_some_and(|l| l.waits), slack, exit }
     }
 
     fn pass(&mut self, b: Block, to: &Target, lanes: Option<Reg>) {
@@ -561,7 +562,7 @@ impl Lower<'_> {
             self.end_with(Term::Branch { condition, yes: again, no: on, likely: false });
             self.start(again);
             let exit = self.new_label("fuel");
-            self.push(self.fuel(l.header, exit), vec![]);
+            self.push(self.fuel(l.header, true, exit), vec![]);
             self.end_with(Term::Jump(match self.plan.masked[l.header.index()] {
                 true => self.label[l.header.index()],
                 false => self.walk[l.first as usize],

@@ -9,6 +9,9 @@ use std::sync::Arc;
 /// Rows of fewer lanes than this are gathered.
 const SHORTEST_ROW: usize = 4;
 
+/// Addresses of more ops than this are not looked into.
+const MOST_OPS_DEEP: u32 = 12;
+
 impl Lower<'_> {
     pub(super) fn load(&mut self, index: usize, i: &Inst, mem: Mem) {
         let Some(r) = i.result else { return };
@@ -25,10 +28,64 @@ impl Lower<'_> {
             self.guarded_uniform_load(index, i, access, r);
         } else {
             access.mask = self.acting_with(i.guard);
-            let each = self.checked_load(index, i, access, false);
+            let each = match self.is_likely_row(i.args[0], &access) {
+                true => self.load_likely_row(index, i, access),
+                false => self.checked_load(index, i, access, false),
+            };
             self.define_wide(r, each);
         }
         self.order(mem, false);
+    }
+
+    /// Whether lanes whose distances are not known may well lie in a row: where the address is computed from a lane's place alone, as a clamped one is, and
+    /// not from what was loaded.
+    fn is_likely_row(&self, address: Value, access: &Access) -> bool {
+        let wide = self.ty(address) == Type::I64 && matches!(access.space, Space::Global | Space::Generic);
+        wide && matches!(access.at, At::Lanes(_)) && !access.volatile && self.is_computed(address, MOST_OPS_DEEP)
+    }
+
+    fn is_computed(&self, v: Value, depth: u32) -> bool {
+        if self.remat[v.index()].is_some() || self.facts.is_narrow(v) {
+            return true;
+        }
+        let Some((b, n)) = self.maker[v.index()] else { return false };
+        depth > 0 && self.func.block(b).insts[n].args.iter().all(|a| self.is_computed(*a, depth - 1))
+    }
+
+    /// A load of a row if it turns out to be one, from lane 0's address on.
+    fn load_likely_row(&mut self, index: usize, i: &Inst, access: Access) -> Reg {
+        let At::Lanes(each) = access.at else { return self.checked_load(index, i, access, false) };
+        let checked = self.is_checked(i, &access);
+        let (size, ty) = (i64::from(access.size()), Ty::wide(access.ty));
+        let offsets: Arc<[i64]> = (0..i64::from(self.w)).map(|l| l * size).collect();
+        let zero = self.constant(Type::I32, 0);
+        let first = self.inst(Ty::narrow(Type::I64), Op::Extract, vec![each, zero]);
+        let straight = self.inst(Ty::wide(Type::I64), Op::Spread(offsets.clone()), vec![first]);
+        let mut same = self.compare(core::IntCmp::Eq, each, straight);
+        if let Some(mask) = access.mask {
+            let absent = self.not(mask);
+            same = self.int(IntBin::Or, same, absent);
+        }
+        let (bits, all) = (self.bits_of(same), self.constant(self.k.bits(), u64::MAX));
+        let condition = self.compare(core::IntCmp::Eq, bits, all);
+        let result = self.new_var(ty);
+        let (row, any, done) = (self.new_label("row"), self.new_label("any"), self.new_label("done"));
+        self.end_with(Term::Branch { condition, yes: row, no: any, likely: true });
+        let mut as_row = Access { at: At::Spread { first, offsets, form: Form::Row }, ..access.clone() };
+        as_row.window = self.window(i.args[0], as_row.extent().1, access.size(), access.space);
+        for (label, access) in [(row, as_row), (any, access)] {
+            self.start(label);
+            let known = self.known.clone();
+            let value = match checked {
+                true => self.inst(ty, Op::Load(access.into()), vec![]),
+                false => self.load_behind_check(index, access, false),
+            };
+            self.set(result, value);
+            self.end_with(Term::Jump(done));
+            self.known = known;
+        }
+        self.start(done);
+        self.get(result)
     }
 
     /// A load of one place by those whose guard is on, if there are any; 0 for the others.
@@ -77,9 +134,14 @@ impl Lower<'_> {
     /// A load behind its check; what a check that fails leads to depends on what the block has done.
     fn checked_load(&mut self, index: usize, i: &Inst, access: Access, narrow: bool) -> Reg {
         let ty = Ty { of: access.ty, wide: !narrow };
-        if self.is_checked(i, &access) {
-            return self.inst(ty, Op::Load(access.into()), vec![]);
+        match self.is_checked(i, &access) {
+            true => self.inst(ty, Op::Load(access.into()), vec![]),
+            false => self.load_behind_check(index, access, narrow),
         }
+    }
+
+    fn load_behind_check(&mut self, index: usize, access: Access, narrow: bool) -> Reg {
+        let ty = Ty { of: access.ty, wide: !narrow };
         if let Some(exit) = self.exit {
             self.push(Op::Check(access.clone().into(), exit), vec![]);
             return self.inst(ty, Op::Load(access.into()), vec![]);

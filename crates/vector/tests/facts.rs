@@ -1,0 +1,136 @@
+//! What the facts say of values, against each lane's value computed by itself.
+
+use hostwarp_ir::eval::eval_op;
+use hostwarp_ir::{Axis, Elem, Function, Inst, IntBin, IntUn, Op, Special, Type, Value};
+use hostwarp_plan::{Assume, Plan};
+use hostwarp_vector::{Facts, Lanes};
+
+/// A kernel of one block: random pure ops on `tid.x`, `laneid`, a CTA's number and constants.
+fn random(seed: &mut u64, len: usize) -> Function {
+    let mut next = |below: u64| {
+        *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (*seed >> 33) % below
+    };
+    let mut f = Function::new("random");
+    let mut add = |f: &mut Function, op: Op, args: &[Value], ty: Type| {
+        let r = f.new_value(ty);
+        f.blocks[0].insts.push(Inst { op, args: args.iter().copied().collect(), guard: None, result: Some(r), line: 0 });
+        r
+    };
+    for s in [Special::Tid(Axis::X), Special::Ctaid(Axis::X), Special::LaneId] {
+        add(&mut f, Op::Special(s), &[], Type::I32);
+    }
+    for _ in 0..len {
+        let bits = [0, 1, 2, 3, 4, 5, 7, 8, 16, 29, 31, 32, 96, 127, 1000, 0xffff_fff0, u64::from(u32::MAX)][next(17) as usize];
+        let types = f.types.clone();
+        let pick = |n: u64, ty: Type| {
+            let of: Vec<usize> = types.iter().enumerate().filter(|(_, t)| **t == ty).map(|(v, _)| v).collect();
+            (!of.is_empty()).then(|| Value(of[n as usize % of.len()] as u32))
+        };
+        let ty = if next(4) == 0 { Type::I64 } else { Type::I32 };
+        let a = pick(next(1000), ty);
+        match (next(14), a) {
+            (0, _) | (_, None) => {
+                add(&mut f, Op::Const(bits), &[], ty);
+            }
+            (1, Some(a)) if ty == Type::I32 => {
+                let op = if next(2) == 0 { Op::Zext } else { Op::Sext };
+                add(&mut f, op, &[a], Type::I64);
+            }
+            (1, Some(a)) => {
+                add(&mut f, Op::Trunc, &[a], Type::I32);
+            }
+            (2, Some(a)) => {
+                add(&mut f, Op::IntUn(IntUn::Neg), &[a], ty);
+            }
+            (n, Some(a)) => {
+                let ops = [
+                    IntBin::Add, IntBin::Sub, IntBin::Mul, IntBin::Shl, IntBin::And, IntBin::Or, IntBin::Xor, IntBin::ShrU,
+                    IntBin::And, IntBin::Add, IntBin::MinU,
+                ];
+                let op = ops[(n - 3) as usize % ops.len()];
+                let b = match next(3) {
+                    0 => pick(next(1000), ty).unwrap_or(a),
+                    _ => add(&mut f, Op::Const(bits & ty.elem.mask()), &[], ty),
+                };
+                add(&mut f, Op::Int(op), &[a, b], ty);
+            }
+        }
+    }
+    f
+}
+
+/// Every lane's values; a lane that has wrapped in an extension is told by `wrapped`.
+fn values(f: &Function, tid: u64, cta: u64) -> Vec<u64> {
+    let mut all: Vec<u64> = vec![];
+    for i in &f.blocks[0].insts {
+        let types: Vec<Type> = i.args.iter().map(|a| f.ty(*a)).collect();
+        let args: Vec<[u64; 1]> = i.args.iter().map(|a| [all[a.index()]]).collect();
+        let args: Vec<&[u64]> = args.iter().map(|a| a.as_slice()).collect();
+        let ty = i.result.map_or(Type::I32, |r| f.ty(r));
+        all.push(match i.op {
+            Op::Const(bits) => bits & ty.elem.mask(),
+            Op::Special(Special::Tid(_)) => tid,
+            Op::Special(Special::LaneId) => tid % 32,
+            Op::Special(_) => cta,
+            op => eval_op(op, &args, &types, ty, 1).map_or(0, |r| r[0]),
+        });
+    }
+    all
+}
+
+#[test]
+fn facts_hold_in_every_lane() {
+    let (mut seed, mut spread, mut bounded) = (7, 0, 0);
+    for round in 0..1500 {
+        let f = random(&mut seed, 24);
+        let (block, width) = [([256, 1, 1], 32), ([96, 1, 1], 32), ([64, 1, 1], 16), ([32, 4, 1], 8)][round % 4];
+        let assume = Assume::for_block(block, width);
+        let plan = Plan::new(&f, assume);
+        let facts = Facts::new(&f, &plan, assume);
+        for group in 0..block[0] / width {
+            for cta in [0, 1, 12345, 0x7fff_ffff] {
+                let lanes: Vec<Vec<u64>> =
+                    (0..width).map(|l| values(&f, u64::from(group * width + l), cta)).collect();
+                // What depends on an extension that wrapped is checked when running.
+                let mut off = vec![false; f.types.len()];
+                for (n, i) in f.blocks[0].insts.iter().enumerate() {
+                    off[n] = i.args.iter().any(|a| off[a.index()]);
+                    let fact = facts.get(Value(n as u32));
+                    let mask = f.types[n].elem.mask();
+                    let origin = match &fact.lanes {
+                        Lanes::Varying => continue,
+                        Lanes::Uniform => lanes[0][n],
+                        Lanes::Spread(o) => lanes[0][n].wrapping_sub(o[0] as u64) & mask,
+                    };
+                    let offset = |l: usize| match &fact.lanes {
+                        Lanes::Spread(o) => o[l],
+                        _ => 0,
+                    };
+                    let even = (0..width as usize)
+                        .all(|l| lanes[l][n] == origin.wrapping_add_signed(offset(l)) & mask);
+                    if facts.wraps[n] && !even {
+                        off[n] = true;
+                    }
+                    if off[n] {
+                        continue;
+                    }
+                    assert!(even, "round {round} group {group} cta {cta} value {n}: {fact:?}\n{f}");
+                    spread += usize::from(matches!(fact.lanes, Lanes::Spread(_)));
+                    assert!(
+                        fact.align == 0 || origin.trailing_zeros().min(f.types[n].elem.bits()) >= fact.align.min(f.types[n].elem.bits()),
+                        "round {round} value {n} is not aligned: {origin:#x} {fact:?}\n{f}"
+                    );
+                    assert!(
+                        origin <= fact.most,
+                        "round {round} value {n} is too large: {origin:#x} {fact:?}\n{f}"
+                    );
+                    assert!(fact.value.is_none_or(|v| v & mask == origin), "round {round} value {n}: {fact:?}\n{f}");
+                    bounded += usize::from(fact.most < Elem::I32.mask());
+                }
+            }
+        }
+    }
+    // It says something.
+    assert!(spread > 10_000 && bounded > 10_000, "{spread} {bounded}");
+}
