@@ -12,7 +12,7 @@ fn random(seed: &mut u64, len: usize) -> Function {
         (*seed >> 33) % below
     };
     let mut f = Function::new("random");
-    let mut add = |f: &mut Function, op: Op, args: &[Value], ty: Type| {
+    let add = |f: &mut Function, op: Op, args: &[Value], ty: Type| {
         let r = f.new_value(ty);
         f.blocks[0].insts.push(Inst { op, args: args.iter().copied().collect(), guard: None, result: Some(r), line: 0 });
         r
@@ -82,7 +82,7 @@ fn values(f: &Function, tid: u64, cta: u64) -> Vec<u64> {
 #[test]
 fn facts_hold_in_every_lane() {
     let (mut seed, mut spread, mut bounded) = (7, 0, 0);
-    for round in 0..1500 {
+    for round in 0..600 {
         let f = random(&mut seed, 24);
         let (block, width) = [([256, 1, 1], 32), ([96, 1, 1], 32), ([64, 1, 1], 16), ([32, 4, 1], 8)][round % 4];
         let assume = Assume::for_block(block, width);
@@ -132,5 +132,5 @@ fn facts_hold_in_every_lane() {
         }
     }
     // It says something.
-    assert!(spread > 10_000 && bounded > 10_000, "{spread} {bounded}");
+    assert!(spread > 4_000 && bounded > 4_000, "{spread} {bounded}");
 }
