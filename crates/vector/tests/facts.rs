@@ -14,17 +14,25 @@ fn random(seed: &mut u64, len: usize) -> Function {
     let mut f = Function::new("random");
     let add = |f: &mut Function, op: Op, args: &[Value], ty: Type| {
         let r = f.new_value(ty);
-        f.blocks[0].insts.push(Inst { op, args: args.iter().copied().collect(), guard: None, result: Some(r), line: 0 });
+        f.blocks[0].insts.push(Inst {
+            op,
+            args: args.iter().copied().collect(),
+            guard: None,
+            result: Some(r),
+            line: 0,
+        });
         r
     };
     for s in [Special::Tid(Axis::X), Special::Ctaid(Axis::X), Special::LaneId] {
         add(&mut f, Op::Special(s), &[], Type::I32);
     }
     for _ in 0..len {
-        let bits = [0, 1, 2, 3, 4, 5, 7, 8, 16, 29, 31, 32, 96, 127, 1000, 0xffff_fff0, u64::from(u32::MAX)][next(17) as usize];
+        let bits = [0, 1, 2, 3, 4, 5, 7, 8, 16, 29, 31, 32, 96, 127, 1000, 0xffff_fff0, u64::from(u32::MAX)]
+            [next(17) as usize];
         let types = f.types.clone();
         let pick = |n: u64, ty: Type| {
-            let of: Vec<usize> = types.iter().enumerate().filter(|(_, t)| **t == ty).map(|(v, _)| v).collect();
+            let of: Vec<usize> =
+                types.iter().enumerate().filter(|(_, t)| **t == ty).map(|(v, _)| v).collect();
             (!of.is_empty()).then(|| Value(of[n as usize % of.len()] as u32))
         };
         let ty = if next(4) == 0 { Type::I64 } else { Type::I32 };
@@ -45,8 +53,17 @@ fn random(seed: &mut u64, len: usize) -> Function {
             }
             (n, Some(a)) => {
                 let ops = [
-                    IntBin::Add, IntBin::Sub, IntBin::Mul, IntBin::Shl, IntBin::And, IntBin::Or, IntBin::Xor, IntBin::ShrU,
-                    IntBin::And, IntBin::Add, IntBin::MinU,
+                    IntBin::Add,
+                    IntBin::Sub,
+                    IntBin::Mul,
+                    IntBin::Shl,
+                    IntBin::And,
+                    IntBin::Or,
+                    IntBin::Xor,
+                    IntBin::ShrU,
+                    IntBin::And,
+                    IntBin::Add,
+                    IntBin::MinU,
                 ];
                 let op = ops[(n - 3) as usize % ops.len()];
                 let b = match next(3) {
@@ -84,7 +101,8 @@ fn facts_hold_in_every_lane() {
     let (mut seed, mut spread, mut bounded) = (7, 0, 0);
     for round in 0..600 {
         let f = random(&mut seed, 24);
-        let (block, width) = [([256, 1, 1], 32), ([96, 1, 1], 32), ([64, 1, 1], 16), ([32, 4, 1], 8)][round % 4];
+        let (block, width) =
+            [([256, 1, 1], 32), ([96, 1, 1], 32), ([64, 1, 1], 16), ([32, 4, 1], 8)][round % 4];
         let assume = Assume::for_block(block, width);
         let plan = Plan::new(&f, assume);
         let facts = Facts::new(&f, &plan, assume);
@@ -118,14 +136,19 @@ fn facts_hold_in_every_lane() {
                     assert!(even, "round {round} group {group} cta {cta} value {n}: {fact:?}\n{f}");
                     spread += usize::from(matches!(fact.lanes, Lanes::Spread(_)));
                     assert!(
-                        fact.align == 0 || origin.trailing_zeros().min(f.types[n].elem.bits()) >= fact.align.min(f.types[n].elem.bits()),
+                        fact.align == 0
+                            || origin.trailing_zeros().min(f.types[n].elem.bits())
+                                >= fact.align.min(f.types[n].elem.bits()),
                         "round {round} value {n} is not aligned: {origin:#x} {fact:?}\n{f}"
                     );
                     assert!(
                         origin <= fact.most,
                         "round {round} value {n} is too large: {origin:#x} {fact:?}\n{f}"
                     );
-                    assert!(fact.value.is_none_or(|v| v & mask == origin), "round {round} value {n}: {fact:?}\n{f}");
+                    assert!(
+                        fact.value.is_none_or(|v| v & mask == origin),
+                        "round {round} value {n}: {fact:?}\n{f}"
+                    );
                     bounded += usize::from(fact.most < Elem::I32.mask());
                 }
             }

@@ -41,7 +41,9 @@ impl Lower<'_> {
     /// not from what was loaded.
     fn is_likely_row(&self, address: Value, access: &Access) -> bool {
         let wide = self.ty(address) == Type::I64 && matches!(access.space, Space::Global | Space::Generic);
-        wide && matches!(access.at, At::Lanes(_)) && !access.volatile && self.is_computed(address, MOST_OPS_DEEP)
+        wide && matches!(access.at, At::Lanes(_))
+            && !access.volatile
+            && self.is_computed(address, MOST_OPS_DEEP)
     }
 
     fn is_computed(&self, v: Value, depth: u32) -> bool {
