@@ -2,7 +2,7 @@
 // out: host 3
 #include <cstdio>
 #include <cstdlib>
-#define CHECK(call) do { cudaError_t e = (call); if (e != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(e)); exit(1); } } while (0)
+#define CHECK(call) do { cudaError_t error_ = (call); if (error_ != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(error_)); exit(1); } } while (0)
 
 static void CUDART_CB done(cudaStream_t, cudaError_t e, void*) { printf("callback %d\n", (int)e); }
 static void CUDART_CB host(void* p) { printf("host %d\n", *(int*)p); }

@@ -1,7 +1,7 @@
 // out: 7
 #include <cstdio>
 #include <cstdlib>
-#define CHECK(call) do { cudaError_t e = (call); if (e != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(e)); exit(1); } } while (0)
+#define CHECK(call) do { cudaError_t error_ = (call); if (error_ != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(error_)); exit(1); } } while (0)
 
 // The default stream waits for blocking streams, and they for it.
 __global__ void slow(volatile int* x) { for (int i = 0; i < 20000; i++) *x = *x + 1; *x = 5; }

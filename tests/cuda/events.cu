@@ -3,7 +3,7 @@
 // out: ready
 #include <cstdio>
 #include <cstdlib>
-#define CHECK(call) do { cudaError_t e = (call); if (e != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(e)); exit(1); } } while (0)
+#define CHECK(call) do { cudaError_t error_ = (call); if (error_ != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(error_)); exit(1); } } while (0)
 
 __global__ void work(int* x, int n) { for (int i = 0; i < n; i++) atomicAdd(x, 1); }
 int main() {

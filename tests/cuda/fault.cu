@@ -4,7 +4,7 @@
 // out: after reset 5
 #include <cstdio>
 #include <cstdlib>
-#define CHECK(call) do { cudaError_t e = (call); if (e != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(e)); exit(1); } } while (0)
+#define CHECK(call) do { cudaError_t error_ = (call); if (error_ != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(error_)); exit(1); } } while (0)
 
 __global__ void bad(int* p) { p[1000] = 1; }
 __global__ void good(int* p) { *p = 5; }

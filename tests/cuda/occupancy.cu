@@ -2,7 +2,7 @@
 // out: attributes 1024 256
 #include <cstdio>
 #include <cstdlib>
-#define CHECK(call) do { cudaError_t e = (call); if (e != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(e)); exit(1); } } while (0)
+#define CHECK(call) do { cudaError_t error_ = (call); if (error_ != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(error_)); exit(1); } } while (0)
 
 __global__ void k(float* x) { __shared__ float s[64]; s[threadIdx.x % 64] = x[0]; __syncthreads(); x[threadIdx.x] = s[0]; }
 int main() {

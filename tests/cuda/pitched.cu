@@ -2,7 +2,7 @@
 // out: fill 7
 #include <cstdio>
 #include <cstdlib>
-#define CHECK(call) do { cudaError_t e = (call); if (e != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(e)); exit(1); } } while (0)
+#define CHECK(call) do { cudaError_t error_ = (call); if (error_ != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(error_)); exit(1); } } while (0)
 
 __global__ void k(char* p, size_t pitch) { float* row = (float*)(p + threadIdx.y * pitch); row[threadIdx.x] += 1; }
 int main() {

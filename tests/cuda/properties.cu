@@ -3,7 +3,7 @@
 // out: 1 1
 #include <cstdio>
 #include <cstdlib>
-#define CHECK(call) do { cudaError_t e = (call); if (e != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(e)); exit(1); } } while (0)
+#define CHECK(call) do { cudaError_t error_ = (call); if (error_ != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(error_)); exit(1); } } while (0)
 
 int main() {
     cudaDeviceProp p; int n, v; CHECK(cudaGetDeviceCount(&n)); CHECK(cudaGetDeviceProperties(&p, 0));

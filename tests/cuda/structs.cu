@@ -1,7 +1,7 @@
 // out: 6 1.5 9
 #include <cstdio>
 #include <cstdlib>
-#define CHECK(call) do { cudaError_t e = (call); if (e != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(e)); exit(1); } } while (0)
+#define CHECK(call) do { cudaError_t error_ = (call); if (error_ != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(error_)); exit(1); } } while (0)
 
 struct Small { char c; double d; short s[3]; };
 __global__ void k(Small in, Small* out) { out->c = in.c + 1; out->d = in.d * 0.5; out->s[2] = in.s[0] + in.s[1]; }

@@ -1,7 +1,7 @@
 // out: 7 2.5
 #include <cstdio>
 #include <cstdlib>
-#define CHECK(call) do { cudaError_t e = (call); if (e != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(e)); exit(1); } } while (0)
+#define CHECK(call) do { cudaError_t error_ = (call); if (error_ != cudaSuccess) { printf("%s: %s\n", #call, cudaGetErrorString(error_)); exit(1); } } while (0)
 
 template <class T, int N> __global__ void k(T* x, T by) { for (int i = 0; i < N; i++) *x += by; }
 int main() {

@@ -142,3 +142,61 @@ fn one(source: &Path, program: &Path, (nvcc, home, dropin): (&Path, &Path, &Path
     }
     Ok(())
 }
+
+/// A client: its script, what it needs from PyPI, and the variables it is run with.
+type Client = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
+const CLIENTS: &[Client] = &[
+    ("tinygrad_ops.py", &["tinygrad", "numpy"], &[("DEV", "CUDA:PTX")]),
+    ("cuda_core_add.py", &["cuda-core", "cuda-bindings", "numpy"], &[]),
+    (
+        "numba_add.py",
+        &["numba-cuda", "nvidia-nvvm", "nvidia-cuda-nvrtc", "cuda-core", "cuda-bindings", "numpy"],
+        &[],
+    ),
+    ("triton_add.py", &["triton", "numpy"], &[]),
+];
+
+/// Runs the scripts of `tests/clients` with what they need from PyPI on the drop-in libraries. Names of scripts choose some of them.
+pub fn clients() -> Result {
+    let dropin = directory()?;
+    cargo(&["build", "-p", "hostwarp-cli"], &[])?;
+    let venv = root().join("target/clients");
+    let python = venv.join("bin/python");
+    if !python.exists() {
+        run("python3", &["-m", "venv", &venv.display().to_string()], &[])?;
+    }
+    let ptxas = venv.join("ptxas");
+    let hostwarp = root().join("target/debug/hostwarp");
+    let script = format!("#!/bin/sh\nexec {} ptxas \"$@\"\n", hostwarp.display());
+    said(fs::write(&ptxas, script), &ptxas)?;
+    use std::os::unix::fs::PermissionsExt;
+    said(fs::set_permissions(&ptxas, fs::Permissions::from_mode(0o755)), &ptxas)?;
+    let (python, ptxas, cache) = (
+        python.display().to_string(),
+        ptxas.display().to_string(),
+        venv.join("triton").display().to_string(),
+    );
+    let dropin = dropin.display().to_string();
+    let chosen: Vec<String> = std::env::args().skip(2).filter(|a| !a.starts_with('-')).collect();
+    let mut failed = vec![];
+    for (name, packages, variables) in CLIENTS {
+        if !chosen.is_empty() && !chosen.iter().any(|c| name.contains(c.as_str())) {
+            continue;
+        }
+        run(&python, &[&["-m", "pip", "install", "-q"], *packages].concat(), &[])?;
+        let mut env = vec![
+            ("LD_LIBRARY_PATH", dropin.as_str()),
+            ("TRITON_LIBCUDA_PATH", dropin.as_str()),
+            ("TRITON_PTXAS_PATH", ptxas.as_str()),
+            ("TRITON_PTXAS_BLACKWELL_PATH", ptxas.as_str()),
+            ("TRITON_CACHE_DIR", cache.as_str()),
+        ];
+        env.extend_from_slice(variables);
+        if let Err(why) = run(&python, &[&format!("tests/clients/{name}")], &env) {
+            println!("{why}");
+            failed.push(*name);
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}

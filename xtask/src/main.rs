@@ -57,6 +57,7 @@ const COMMANDS: &[Entry] = &[
         "compile tests/cuda with nvcc (from PyPI) and run the programs on the drop-in",
         dropin::programs,
     ),
+    ("clients", "run the scripts of tests/clients (from PyPI) on the drop-in; NAME chooses", dropin::clients),
     ("licences", "licences of dependencies", licences::check),
 ];
 

@@ -44,7 +44,7 @@ pub struct Copy3d {
     pub kind: c_int,
 }
 
-/// `cudaPointerAttributes`.
+/// `cudaPointerAttributes` as CUDA 12 has it; that of CUDA 13 has reserved words behind, which are left alone.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct PointerAttributes {
@@ -52,7 +52,6 @@ pub struct PointerAttributes {
     pub device: c_int,
     pub device_pointer: u64,
     pub host_pointer: u64,
-    pub reserved: [u64; 8],
 }
 
 fn address<T>(pointer: *const T) -> u64 {
@@ -309,6 +308,6 @@ runtime_api! {
             None => (0, -2, 0, at),
         };
         // SAFETY: as above.
-        unsafe { out(to, PointerAttributes { kind, device, device_pointer, host_pointer, reserved: [0; 8] }) }
+        unsafe { out(to, PointerAttributes { kind, device, device_pointer, host_pointer }) }
     }
 }
