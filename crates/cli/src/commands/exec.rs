@@ -44,8 +44,9 @@ fn dropin() -> Result<PathBuf, Failure> {
     }
     let beside =
         std::env::current_exe().ok().and_then(|exe| Some(exe.canonicalize().ok()?.parent()?.to_path_buf()));
-    let places = beside.iter().flat_map(|b| ["dropin", "../dropin", "../lib/hostwarp"].map(|d| b.join(d)));
-    places.into_iter().find(|d| is_it(d)).and_then(|d| d.canonicalize().ok()).ok_or_else(|| {
+    let mut places =
+        beside.iter().flat_map(|b| ["dropin", "../dropin", "../lib/hostwarp"].map(|d| b.join(d)));
+    places.find(|d| is_it(d)).and_then(|d| d.canonicalize().ok()).ok_or_else(|| {
         Failure::usage("the drop-in libraries are not found: `cargo xtask dropin` makes them; HOSTWARP_DROPIN says where they are")
     })
 }

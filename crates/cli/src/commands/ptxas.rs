@@ -61,7 +61,8 @@ impl Ptxas {
                 _ => (arg.as_str(), None),
             };
             if ["--version", "-V"].contains(&name) {
-                return Ok(output::print(VERSION)?);
+                output::print(VERSION)?;
+                return Ok(());
             }
             if !name.starts_with('-') {
                 files.push(PathBuf::from(arg));
