@@ -19,16 +19,20 @@ use random::Random;
 use sample::Sample;
 
 /// What is not judged, and why. Every other opcode of the instruction set is.
-const NOT_JUDGED: &[(&str, &str)] = &[];
+const NOT_JUDGED: &[(&str, &str)] =
+    &[("istypep", "among others in one run ptxas finds the fault in the wrong instruction")];
 
 /// The opcodes that are judged, in alphabetical order.
 fn judged_opcodes() -> Vec<&'static str> {
     let named = |opcode: &&str| NOT_JUDGED.iter().any(|(o, _)| o == opcode);
-    hostwarp_isa::opcodes().into_iter().filter(|o| !named(o)).collect()
+    hostwarp_isa::all_opcodes().into_iter().filter(|o| !named(o)).collect()
 }
 
 /// How often in a hundred both must say the same, for each opcode.
 const WANTED: f64 = 99.0;
+
+/// The same for opcodes that have no meaning yet: what is legal is not refused, but not all that is wrong is found.
+const WANTED_LATER: f64 = 60.0;
 
 /// Modules judged once more, each in a run of its own.
 const ALONE: usize = 500;
@@ -130,9 +134,11 @@ pub fn run() -> Result {
     } else {
         print!("{}", report.disagreements());
     }
-    match report.below(WANTED) {
+    let executable = hostwarp_isa::opcodes();
+    let wanted = |opcode: &str| if executable.contains(&opcode) { WANTED } else { WANTED_LATER };
+    match report.below(wanted) {
         below if below.is_empty() => Ok(()),
-        below => Err(format!("below {WANTED} %: {}", below.join(" "))),
+        below => Err(format!("below {WANTED} % ({WANTED_LATER} % without a meaning): {}", below.join(" "))),
     }
 }
 

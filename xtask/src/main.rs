@@ -5,6 +5,7 @@
 mod agreement;
 mod bench;
 mod ci;
+mod corpus;
 mod dropin;
 mod licences;
 mod new_instruction;
@@ -31,6 +32,7 @@ const COMMANDS: &[Entry] = &[
     ("test", "tests on every engine", ci::test),
     ("doc", "documentation, warnings denied", ci::doc),
     ("ptxas-agreement", "compare what is legal with ptxas; writes docs/ptxas-agreement.md", agreement::run),
+    ("corpus", "make PTX with real compilers; --check compares what is legal with ptxas", corpus::run),
     ("bench", "measure against native C and pocl; writes docs/benchmarks.md", bench::all),
     ("growth", "double each dimension of a kernel and see how the time of each step grows", bench::growth),
     ("torture", "run random kernels on both engines and compare; `--help` says more", ci::torture),

@@ -6,11 +6,12 @@ use crate::call::Signature;
 use crate::check::{BodyResult, Checker, Uses};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::emit::Emit;
-use crate::layout::{Place, ir_space, space_text};
+use crate::layout::{Place, TEXTURES, ir_space, space_text};
 use crate::misfit::read_only;
 use crate::operand::{Address, Base, Kind, Operand, Pool};
 use crate::scope::{Entity, Reg};
 use hostwarp_ir as ir;
+use hostwarp_isa::form::Class;
 use hostwarp_isa::{Match, Ty};
 use hostwarp_syntax::{Block, Const, ExprKind, Instruction, Name, Space, Span, Statement, Targets};
 use smallvec::SmallVec;
@@ -36,6 +37,12 @@ pub(crate) struct Body<'m> {
     pub calls_any: bool,
     /// Static variables in shared memory that it uses.
     shared: BTreeSet<u32>,
+    /// The module's first variable that is declared in the body.
+    first_variable: u32,
+    /// Variables of the body in `.param` that are loaded, and where.
+    loaded: Vec<(u32, Span)>,
+    /// Variables of the body in `.param` that a call returns something in.
+    pub returned: BTreeSet<u32>,
 }
 
 /// What a kernel without parameters of its own reads first and stores last.
@@ -66,6 +73,9 @@ pub(crate) fn check<'m>(c: &mut Checker<'m>, block: Block<'m>, name: &str, role:
         calls: BTreeSet::new(),
         calls_any: false,
         shared: BTreeSet::new(),
+        first_variable: c.variables.len() as u32,
+        loaded: vec![],
+        returned: BTreeSet::new(),
     };
     match (&mut body.emit, &role) {
         (Some(emit), Role::Snippet(interface)) => emit.load_inputs(&interface.inputs),
@@ -73,6 +83,7 @@ pub(crate) fn check<'m>(c: &mut Checker<'m>, block: Block<'m>, name: &str, role:
         _ => {}
     }
     body.statements(c, block);
+    body.loads_follow_calls(c);
     match (&mut body.emit, &role) {
         (Some(emit), Role::Snippet(interface)) => emit.store_outputs(&interface.outputs),
         (Some(emit), Role::Function(_)) => emit.return_results(),
@@ -197,6 +208,9 @@ impl<'m> Body<'m> {
         if !self.places_fit(c, instruction, &operands, m) {
             return self.abandon();
         }
+        if let Err(what) = m.has_meaning() {
+            return self.not_yet(c, instruction.span(), what);
+        }
         if self.trial && built.get() && !operands.iter().any(|o| names_memory(o, &self.pool)) {
             return;
         }
@@ -205,13 +219,18 @@ impl<'m> Body<'m> {
             let outcome = emit.instruction(c, m, &operands, &self.pool, guard);
             built.set(outcome.is_ok());
             if let Err(what) = outcome {
-                let text = format!("{what} is not supported yet");
-                let d = Diagnostic::new(Code::UnsupportedInstruction, text, instruction.span())
-                    .note("kernels that contain it cannot be launched; all others can");
-                c.report(d);
-                self.give_up(c, instruction.span(), what);
+                self.not_yet(c, instruction.span(), what);
             }
         }
+    }
+
+    /// The instruction is legal and nothing is known to do for it.
+    fn not_yet(&mut self, c: &mut Checker<'m>, span: Span, what: String) {
+        let text = format!("{what} is not supported yet");
+        let d = Diagnostic::new(Code::UnsupportedInstruction, text, span)
+            .note("kernels that contain it cannot be launched; all others can");
+        c.report(d);
+        self.give_up(c, span, what);
     }
 
     fn guard(&mut self, c: &mut Checker<'m>, predicate: hostwarp_syntax::Expr<'m>) -> Option<Reg> {
@@ -282,10 +301,27 @@ impl<'m> Body<'m> {
             fine = false;
         }
         for (i, operand) in operands.iter().enumerate() {
+            let slot = m.operands.iter().position(|at| *at == Some(i));
+            if slot.is_some_and(|s| m.parsed.operands[s].class == Class::Handle) {
+                fine &= self.handle_fits(c, operand);
+                continue;
+            }
             match operand.kind {
                 Kind::Address(address) => {
+                    // What is not supported yet may have addresses of its own kind, tensor memory's for one.
+                    let own_kind = m.parsed.form.later && matches!(address.base, Base::Reg(_));
+                    let class = slot.map(|s| m.parsed.operands[s].class);
+                    if class == Some(Class::Is(Ty::B32))
+                        && !matches!(address.base, Base::Reg(reg) if reg.ty.bits() == 32)
+                    {
+                        let text = "an address in tensor memory is in a register of 32 bits";
+                        c.report(Diagnostic::new(Code::BadAddress, text, operand.span));
+                        fine = false;
+                        continue;
+                    }
                     let space = space_of(m, addresses);
-                    fine &= self.address_fits(c, operand.span, address, space);
+                    fine &= own_kind || self.address_fits(c, operand.span, address, space);
+                    fine &= m.opcode != "ld" || self.may_be_loaded(c, address.base, operand.span);
                     fine &= m.opcode != "st" || may_be_stored(c, address.base, space, operand.span);
                     addresses += 1;
                 }
@@ -326,6 +362,52 @@ impl<'m> Body<'m> {
             }
         }
         fine
+    }
+
+    /// A texture, sampler or surface is named, or it is in a register as it is.
+    fn handle_fits(&self, c: &mut Checker<'m>, operand: &Operand<'m>) -> bool {
+        let (index, offset) = match operand.kind {
+            Kind::Reg(_) => return true,
+            Kind::Address(Address { base: Base::Reg(reg), offset: 0 }) if reg.ty.bits() == 64 => return true,
+            Kind::Address(Address { base: Base::Variable(index), offset }) => (index, offset),
+            Kind::Variable { index, offset } => (index, offset),
+            _ => (u32::MAX, 0),
+        };
+        let opaque = c.variables.get(index as usize).is_some_and(|v| v.unsupported == Some(TEXTURES));
+        if offset != 0 || !opaque {
+            let text = format!("`{}` is no texture, sampler or surface", c.syntax.text(operand.span));
+            c.report(Diagnostic::new(Code::BadOperand, text, operand.span));
+            return false;
+        }
+        true
+    }
+
+    /// A function does not read what it returns. What calls return is looked at when all of them are known.
+    fn may_be_loaded(&mut self, c: &mut Checker<'m>, base: Base, span: Span) -> bool {
+        let Base::Variable(index) = base else { return true };
+        let var = c.variables[index as usize];
+        if var.space != Space::Param || var.place != Place::Local || var.read_only {
+            return true;
+        }
+        if index >= self.first_variable {
+            self.loaded.push((index, span));
+            return true;
+        }
+        let text = format!("`{}` cannot be read: it is what the function returns", var.name);
+        c.report(Diagnostic::new(Code::BadCall, text, span));
+        false
+    }
+
+    fn loads_follow_calls(&mut self, c: &mut Checker<'m>) {
+        for (index, span) in std::mem::take(&mut self.loaded) {
+            if !self.returned.contains(&index) {
+                let text = format!("no call returns anything in `{}`", c.variables[index as usize].name);
+                let d = Diagnostic::new(Code::BadCall, text, span)
+                    .note("a variable in `.param` hands something to a call or gets something from one");
+                c.report(d);
+                self.abandon();
+            }
+        }
     }
 
     fn destination_fits(&mut self, c: &mut Checker<'m>, operand: &Operand<'m>) -> bool {
@@ -402,7 +484,7 @@ impl<'m> Body<'m> {
                 c.report(d);
                 false
             }
-            Base::List => true,
+            Base::List(..) => true,
         }
     }
 
@@ -504,7 +586,7 @@ fn special_fits(
 fn names_memory(operand: &Operand<'_>, pool: &Pool<'_>) -> bool {
     match operand.kind {
         Kind::Variable { .. } | Kind::Function(_) => true,
-        Kind::Address(Address { base, .. }) => matches!(base, Base::Variable(_) | Base::List),
+        Kind::Address(Address { base, .. }) => matches!(base, Base::Variable(_) | Base::List(..)),
         Kind::Vector(first, count) => pool.slice(first, count).iter().any(|o| names_memory(o, pool)),
         Kind::Pair(first) => pool.slice(first, 2).iter().any(|o| names_memory(o, pool)),
         _ => false,

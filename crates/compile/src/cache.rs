@@ -3,7 +3,7 @@
 //! Which form an instruction has depends on its opcode, its modifiers and the kinds and types of its operands, not on
 //! which registers they are. Modules repeat a few hundred shapes thousands of times.
 
-use crate::operand::{Kind, Operand, Pool};
+use crate::operand::{Address, Base, Kind, Operand, Pool};
 use hostwarp_isa::{self as isa, Env, Match, Misfit, form};
 use hostwarp_syntax::{Const, Instruction};
 use rustc_hash::FxHashMap;
@@ -76,6 +76,7 @@ fn push_key(key: &mut Vec<u8>, operand: &Operand<'_>, pool: &Pool<'_>) {
         Kind::Sink => (4, 0),
         Kind::Vector(..) => (5, 0),
         Kind::Pair(..) => (6, 0),
+        Kind::Address(Address { base: Base::List(..), .. }) => (13, 0),
         Kind::Address(_) => (7, 0),
         Kind::Label(_) => (8, 0),
         Kind::Variable { .. } => (9, 0),
@@ -90,7 +91,7 @@ fn push_key(key: &mut Vec<u8>, operand: &Operand<'_>, pool: &Pool<'_>) {
         key.extend_from_slice(selector.as_bytes());
     }
     match operand.kind {
-        Kind::Vector(first, count) => {
+        Kind::Vector(first, count) | Kind::Address(Address { base: Base::List(first, count), .. }) => {
             key.extend_from_slice(&count.to_le_bytes());
             for element in pool.slice(first, count) {
                 push_key(key, element, pool);
@@ -122,6 +123,9 @@ pub(crate) fn to_isa<'m>(operand: &Operand<'m>, pool: &Pool<'m>) -> isa::Operand
             [a, b] => K::Pair(Box::new(to_isa(a, pool)), Box::new(to_isa(b, pool))),
             _ => K::Other("half a pair"),
         },
+        Kind::Address(Address { base: Base::List(first, count), .. }) => {
+            K::Tuple(pool.slice(first, count).iter().map(|e| to_isa(e, pool)).collect())
+        }
         Kind::Address(_) => K::Address,
         Kind::Label(_) => K::Label,
         Kind::Variable { .. } | Kind::Function(_) => K::Name,

@@ -9,6 +9,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::layout::{Place, Spec};
 use crate::operand::{Kind, Operand};
 use crate::scope::{Entity, Reg};
+use crate::specifiers::Site;
 use hostwarp_ir::{self as ir, Call, Callee, FuncId, Mem, Op, Target, Term, TrapKind, Type, Value};
 use hostwarp_isa::Ty;
 use hostwarp_syntax::{self as syntax, ExprKind, ExprList, Instruction, Name, Space, Span};
@@ -42,21 +43,28 @@ pub(crate) struct Signature<'m> {
 }
 
 impl Formal<'_> {
-    /// Whether both declare the same.
-    fn same(&self, other: &Self) -> bool {
-        (self.spec.space, self.size, self.array) == (other.spec.space, other.size, other.array)
-            && (self.spec.vector, self.spec.ty.bits()) == (other.spec.vector, other.spec.ty.bits())
+    /// In what the two differ.
+    fn differs(&self, other: &Self) -> Option<&'static str> {
+        let (a, b) = (&self.spec, &other.spec);
+        if a.space != b.space {
+            return Some("a parameter is in another state space here");
+        }
+        let same = (a.ty, a.vector, self.size, self.array) == (b.ty, b.vector, other.size, other.array);
+        if !same {
+            return Some("a parameter or result has another type here");
+        }
+        (self.align != other.align).then_some("a parameter or result has another alignment here")
     }
 }
 
 impl Signature<'_> {
-    /// Whether both declare the same, as far as they are right.
-    pub fn same(&self, other: &Self) -> bool {
-        let same = |a: &[Option<Formal<'_>>], b: &[Option<Formal<'_>>]| {
-            let pairs = a.iter().zip(b);
-            a.len() == b.len() && pairs.filter_map(|(a, b)| a.zip(*b)).all(|(a, b)| a.same(&b))
-        };
-        same(&self.returns, &other.returns) && same(&self.params, &other.params)
+    /// In what the two differ, as far as they are right.
+    pub fn differs(&self, other: &Self) -> Option<&'static str> {
+        if self.returns.len() != other.returns.len() || self.params.len() != other.params.len() {
+            return Some("parameters or results are others here");
+        }
+        let all = |s: &'_ Self| -> Vec<_> { s.returns.iter().chain(&s.params).copied().collect() };
+        all(self).into_iter().zip(all(other)).filter_map(|(a, b)| a.zip(b)).find_map(|(a, b)| a.differs(&b))
     }
 }
 
@@ -79,13 +87,18 @@ enum Returned {
 impl<'m> Checker<'m> {
     /// What the head of a function or prototype says.
     pub fn signature(&mut self, f: syntax::Function<'m>) -> Signature<'m> {
-        let returns = f.returns().iter().map(|v| self.formal(v)).collect();
-        Signature { returns, params: f.params().iter().map(|v| self.formal(v)).collect() }
+        let site = if f.is_entry() { Site::Kernel } else { Site::Function };
+        let returns = f.returns().iter().map(|v| self.formal(v, site)).collect();
+        Signature { returns, params: f.params().iter().map(|v| self.formal(v, site)).collect() }
     }
 
-    fn formal(&mut self, variable: syntax::Variable<'m>) -> Option<Formal<'m>> {
-        let spec = self.spec(variable.specifiers(), variable.span())?;
+    fn formal(&mut self, variable: syntax::Variable<'m>, site: Site) -> Option<Formal<'m>> {
+        let spec = self.spec(variable.specifiers(), variable.span(), site)?;
         let (var, dims) = self.measure(spec, variable)?;
+        if dims.len() > 1 {
+            let text = "a parameter is an array of one dimension at most";
+            self.report(Diagnostic::new(Code::BadDimension, text, variable.span()));
+        }
         let (size, align, array) = (var.size, var.align, !dims.is_empty());
         Some(Formal { spec, name: variable.name(), size, align, array, span: variable.span() })
     }
@@ -163,6 +176,11 @@ impl<'m> Body<'m> {
         for pair in results.iter().chain(&values) {
             if let Kind::Variable { index, .. } = pair.actual.kind {
                 self.use_variable(c, index, pair.actual.span);
+            }
+        }
+        for pair in &results {
+            if let Kind::Variable { index, .. } = pair.actual.kind {
+                self.returned.insert(index);
             }
         }
         match target {

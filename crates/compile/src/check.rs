@@ -4,14 +4,16 @@ use crate::body::Role;
 use crate::cache::Cache;
 use crate::call::{Signature, is_builtin};
 use crate::diagnostic::{Code, Diagnostic, Severity, Sink};
-use crate::layout::{Place, Variable, align_up, ir_space};
-use crate::module::{Limits, Param};
+use crate::layout::{Place, TEXTURES, Variable, align_up, ir_space};
+use crate::module::Param;
 use crate::scope::{Entity, Reg, Scopes};
+use crate::specifiers::Site;
 use crate::{Kernel, Module, Options, Unusable};
 use hostwarp_ir as ir;
 use hostwarp_isa::{Env, Features, Ty};
 use hostwarp_syntax::{
-    self as syntax, Declaration, Directive, DirectiveKind, Expr, LineIndex, Name, Space, Span, Statement,
+    self as syntax, Declaration, Directive, DirectiveKind, Expr, LineIndex, Linkage, Name, Space, Span,
+    Statement,
 };
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
@@ -61,6 +63,9 @@ pub(crate) struct Callable<'m> {
     pub name: &'m str,
     pub signature: Signature<'m>,
     pub is_entry: bool,
+    /// `.noreturn`
+    never_returns: bool,
+    linkage: Option<Linkage>,
     /// Where it was declared or defined first.
     declared: Span,
     /// Whether its definition was seen already.
@@ -110,6 +115,8 @@ pub(crate) struct Checker<'m> {
     kernel_uses: Vec<(Uses, Span)>,
     /// What is not supported yet is said once for each function.
     pub said: FxHashSet<String>,
+    /// `.target texmode_independent`: samplers are variables of their own.
+    pub independent_samplers: bool,
     /// Declarations of registers that nobody declared and nothing tells the type of: what does not fit them follows from something else.
     pub guessed: FxHashSet<u32>,
 }
@@ -136,6 +143,7 @@ impl<'m> Checker<'m> {
             bodies: FxHashSet::default(),
             kernel_uses: vec![],
             said: FxHashSet::default(),
+            independent_samplers: false,
             guessed: FxHashSet::default(),
         }
     }
@@ -259,6 +267,7 @@ impl<'m> Checker<'m> {
         for argument in d.arguments() {
             let Some(name) = argument.name() else { continue };
             if OPTIONS.contains(&name) {
+                self.independent_samplers |= matches!(name, "texmode_independent" | "texmode_raw");
                 continue;
             }
             let number = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_"));
@@ -330,7 +339,8 @@ impl<'m> Checker<'m> {
 
     /// A variable declaration, in the module or in a body.
     pub fn declaration(&mut self, d: Declaration<'m>, in_body: bool) {
-        let spec = self.spec(d.specifiers(), d.span());
+        let site = if in_body { Site::Body } else { Site::Module };
+        let spec = self.spec(d.specifiers(), d.span(), site);
         for variable in d.variables().iter() {
             let Some(name) = variable.name() else { continue };
             match spec {
@@ -413,16 +423,17 @@ impl<'m> Checker<'m> {
 
     fn function(&mut self, f: syntax::Function<'m>) {
         let errors = self.sink.errors;
+        self.function_specifiers_fit(f.specifiers());
         let signature = self.signature(f);
         let index = f.name().map(|name| self.define_function(f, name, &signature));
         self.said.clear();
         let before = self.scopes.begin_function();
         let params = self.params(f, &signature);
+        let limits = self.limits(f);
         let Some(body) = f.body() else {
             return self.scopes.end_function(before);
         };
         let name = f.name().map_or("", |n| n.text);
-        let limits = self.limits(f);
         let role = if f.is_entry() { Role::Kernel } else { Role::Function(&signature) };
         let result = crate::body::check(self, body, name, role);
         self.scopes.end_function(before);
@@ -458,27 +469,46 @@ impl<'m> Checker<'m> {
     /// Declares or defines a function; answers its number.
     fn define_function(&mut self, f: syntax::Function<'m>, name: Name<'m>, signature: &Signature<'m>) -> u32 {
         let defined = f.body().is_some();
+        let never_returns = f.directives().any(|d| d.kind() == DirectiveKind::NoReturn);
+        let linkage = f.specifiers().linkage();
         if let Some(Entity::Function(index)) = self.scopes.lookup(name.text).map(|b| b.entity) {
             let old = &mut self.callables[index as usize];
-            // A declaration may stand before the definition, and any number of times.
-            if !(old.defined && defined) {
-                if !old.signature.same(signature) || old.is_entry != f.is_entry() {
+            // A declaration may stand before the definition, and any number of times, but not behind it.
+            if !old.defined {
+                let differs = if let Some(what) = old.signature.differs(signature) {
+                    Some(what)
+                } else if old.is_entry != f.is_entry() {
+                    Some("one is a kernel, the other a function")
+                } else if old.never_returns != never_returns {
+                    Some("only one of them is `.noreturn`")
+                } else if !same_linkage(old.linkage, linkage) {
+                    Some("the linkage is another here")
+                } else {
+                    None
+                };
+                old.defined |= defined;
+                if let Some(label) = differs {
                     let text = format!("`{}` is declared in two ways", name.text);
                     let d = Diagnostic::new(Code::Duplicate, text, name.span)
-                        .label("parameters or results are others here")
+                        .label(label)
                         .also(old.declared, "first declared here");
                     self.report(d);
-                    return index;
                 }
-                old.defined |= defined;
                 return index;
             }
+        }
+        if defined && linkage == Some(Linkage::Extern) {
+            let text =
+                format!("`{}` is `.extern`, so it is defined elsewhere and has no body here", name.text);
+            self.report(Diagnostic::new(Code::Duplicate, text, name.span));
         }
         let index = self.callables.len() as u32;
         self.callables.push(Callable {
             name: name.text,
             signature: signature.clone(),
             is_entry: f.is_entry(),
+            never_returns,
+            linkage,
             declared: name.span,
             defined,
             called: None,
@@ -616,7 +646,7 @@ impl<'m> Checker<'m> {
                 align: formal.align,
                 place: if f.is_entry() { Place::At(offset) } else { Place::Local },
                 read_only: i >= returns,
-                unsupported: spec.opaque.then_some("textures, samplers and surfaces"),
+                unsupported: spec.opaque.then_some(TEXTURES),
             });
             offset = offset.saturating_add(formal.size);
             if name.text != "_" {
@@ -630,41 +660,6 @@ impl<'m> Checker<'m> {
             self.report(Diagnostic::new(Code::TooLarge, text, at));
         }
         out
-    }
-
-    fn limits(&mut self, f: syntax::Function<'m>) -> Limits {
-        let mut limits = Limits::default();
-        for d in f.directives() {
-            let mut numbers = [1u32; 3];
-            let takes = match d.kind() {
-                DirectiveKind::MaxNTid | DirectiveKind::ReqNTid => 3,
-                DirectiveKind::MinNCtaPerSm | DirectiveKind::MaxNReg => 1,
-                _ => continue,
-            };
-            let given = d.arguments().len();
-            let all: Option<Vec<u32>> = d
-                .arguments()
-                .iter()
-                .map(|a| a.int().and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0))
-                .collect();
-            match all {
-                Some(all) if (1..=takes).contains(&given) => {
-                    numbers[..given].copy_from_slice(&all);
-                }
-                _ => {
-                    let text = format!("`{}` takes up to {takes} positive numbers", d.name().text);
-                    self.report(Diagnostic::new(Code::BadDirective, text, d.span()));
-                    continue;
-                }
-            }
-            match d.kind() {
-                DirectiveKind::MaxNTid => limits.max_cta = Some(numbers),
-                DirectiveKind::ReqNTid => limits.required_cta = Some(numbers),
-                DirectiveKind::MinNCtaPerSm => limits.min_ctas_per_sm = Some(numbers[0]),
-                _ => limits.max_registers = Some(numbers[0]),
-            }
-        }
-        limits
     }
 
     /// What an undefined name might have meant, as a help.
@@ -689,6 +684,12 @@ impl<'m> Checker<'m> {
             (None, None) => d,
         }
     }
+}
+
+/// Whether a function that was declared with the one may be declared again with the other. What the first says stays true if the second says
+/// nothing, except that a function of another module is not one of this.
+fn same_linkage(first: Option<Linkage>, second: Option<Linkage>) -> bool {
+    first == second || second.is_none() && first != Some(Linkage::Extern)
 }
 
 /// What a function's body came to.

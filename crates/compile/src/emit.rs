@@ -479,7 +479,7 @@ impl Emit {
                 Ok(self.b.add(value, offset))
             }
             Base::Absolute => Ok(self.b.iconst(Type::I64, offset as u64)),
-            Base::List => Err("an address with several parts".into()),
+            Base::List(..) => Err("an address with several parts".into()),
             Base::Variable(index) => {
                 let var = c.variables[index as usize];
                 let symbol = |b: &mut Builder, symbol| b.inst(Op::Address(symbol), &[], Type::I32);

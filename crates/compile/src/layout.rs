@@ -2,6 +2,7 @@
 
 use crate::check::Checker;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::specifiers::Site;
 use hostwarp_ir as ir;
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_syntax::{self as syntax, Const, Expr, Linkage, Space, Span, Specifiers};
@@ -79,19 +80,25 @@ pub(crate) fn align_up(offset: u64, align: u64) -> u64 {
     offset.saturating_add(align - 1) & !(align - 1)
 }
 
+/// What a variable that is opaque holds.
+pub(crate) const TEXTURES: &str = "textures, samplers and surfaces";
+
 /// More than any device has: what is larger is an error, so that sums cannot overflow.
 const MOST_BYTES: u64 = 1 << 40;
 
 impl<'m> Checker<'m> {
     /// What the words before a variable's name say. Nothing if it cannot be used; that was reported.
-    pub fn spec(&mut self, specs: Specifiers<'m>, at: Span) -> Option<Spec> {
+    pub fn spec(&mut self, specs: Specifiers<'m>, at: Span, site: Site) -> Option<Spec> {
+        let fits = self.specifiers_fit(specs, site);
+        // What stands behind `.ptr` belongs to it.
+        let pointer = specs.get("ptr").map(|p| p.span().start);
         let Some(space) = specs.space() else {
             let d = Diagnostic::new(Code::BadSpace, "this variable has no state space", at)
                 .help("write `.reg`, `.global`, `.shared`, `.local`, `.const` or `.param` before the type");
             self.report(d);
             return None;
         };
-        let mut types = specs.types();
+        let mut types = specs.types().take_while(|t| pointer.is_none_or(|p| t.span.start < p));
         let Some(name) = types.next() else {
             let d = Diagnostic::new(Code::BadType, "this variable has no type", at)
                 .help("write a type such as `.u32` before the name");
@@ -137,10 +144,11 @@ impl<'m> Checker<'m> {
             None => None,
             Some(expr) => Some(self.alignment(expr)?),
         };
+        fits.then_some(())?;
         Some(Spec { space, ty, vector, align, linkage: specs.linkage(), opaque })
     }
 
-    fn alignment(&mut self, expr: Expr<'m>) -> Option<u64> {
+    pub fn alignment(&mut self, expr: Expr<'m>) -> Option<u64> {
         let value = self.constant(expr)?.int_bits().unwrap_or(0);
         if value.is_power_of_two() && value <= 1 << 30 {
             return Some(value);
@@ -208,7 +216,7 @@ impl<'m> Checker<'m> {
             align,
             place: Place::At(0),
             read_only: false,
-            unsupported: spec.opaque.then_some("textures, samplers and surfaces"),
+            unsupported: spec.opaque.then_some(TEXTURES),
         };
         Some((measured, dims))
     }
@@ -234,6 +242,10 @@ impl<'m> Checker<'m> {
             _ => {}
         }
         let init = variable.init();
+        if let (Some(init), true) = (init, external) {
+            let text = format!("`{}` is defined in another module, which gives its initial value", name.text);
+            self.report(Diagnostic::new(Code::NoInitialiser, text, init.span()));
+        }
         if let (Some(init), Space::Shared | Space::Local | Space::Param) = (init, spec.space) {
             let text = format!("`{}` cannot have an initial value", name.text);
             let d = Diagnostic::new(Code::NoInitialiser, text, init.span())

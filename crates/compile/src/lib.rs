@@ -29,6 +29,7 @@ mod diagnostic;
 mod emit;
 mod init;
 mod layout;
+mod limits;
 mod misfit;
 mod module;
 mod near;
@@ -37,6 +38,7 @@ mod operand;
 mod scope;
 mod snippet;
 mod special;
+mod specifiers;
 
 pub use diagnostic::{Code, Diagnostic, Example, Label, Page, Severity, Style, error_index, render, to_json};
 pub use module::{Data, Image, Kernel, Limits, Module, Param, Relocation, Symbol, Unusable};

@@ -58,7 +58,7 @@ pub(crate) enum Base {
     /// Nothing: the offset is the address.
     Absolute,
     /// A list, as textures take it.
-    List,
+    List(u32, u32),
 }
 
 /// Storage for the parts of one instruction's operands.
@@ -288,7 +288,17 @@ impl<'m> Checker<'m> {
                 Kind::Error
             }
             (Some(inner), 1) => self.base_and_offset(inner, pool).map_or(Kind::Error, Kind::Address),
-            _ => Kind::Address(Address { base: Base::List, offset: 0 }),
+            _ => {
+                let parts: smallvec::SmallVec<[_; 4]> =
+                    list.iter().map(|e| self.decorated_operand(e, pool)).collect();
+                match parts.iter().any(|p| matches!(p.kind, Kind::Error)) {
+                    true => Kind::Error,
+                    false => {
+                        let base = Base::List(pool.add(&parts), parts.len() as u32);
+                        Kind::Address(Address { base, offset: 0 })
+                    }
+                }
+            }
         }
     }
 

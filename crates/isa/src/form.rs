@@ -7,7 +7,7 @@
 //! - `.name` is a set if the form's `sets` has one of that name, otherwise a literal modifier; `{.name}` may be left out.
 //! - An operand is a name with its type behind a colon (left out when shown to people): a type (`u32`), a modifier slot whose
 //!   type it takes (`.dtype`), `2.type` for twice as wide, or a [class](Class). `!` behind the type means "no immediate", `#` "only an immediate", `?` that `_` may
-//!   stand there and drop the result, `<0..15>` which immediates may stand there, `<32../32>` from 32 on in steps of 32.
+//!   stand there and drop the result, `4*b32` a vector of four (`*b32`, `*.type`: of as many as the room's rule says), `<0..15>` which immediates may stand there, `<32../32>` from 32 on in steps of 32.
 //! - `{-}a`: may be negated. `{!}a`: may be complemented. `a{.asel}`: may have a selector; `d.dsel`: must have one.
 //! - `[a]`: an address. `d|p`: a pair; `d{|p}`: the second may be left out. `{, c}`: the operand may be left out.
 
@@ -38,7 +38,7 @@ pub struct Form {
     pub sets: &'static [(&'static str, &'static str)],
     /// Since when.
     pub since: Since,
-    /// Modifiers (or `set.member`-free plain members) that came later than the form.
+    /// Modifiers (or `set.member`-free plain members) that came later than the form; `.cc.s64` means the two together.
     pub needs: &'static [(&'static str, Since)],
     /// Accepted by ptxas and not in the manual: accepted with a warning that says so.
     pub undocumented: bool,
@@ -125,9 +125,26 @@ pub enum Class {
     Vector(usize),
     /// `name`: the name of a variable or function.
     Name,
+    /// `4*b32`, `*b32`, `*.type`: a vector of registers of this type, of this many elements; 0 if the room's rule says how many.
+    List(u8, Of),
+    /// `[t]:tuple`: an address in brackets that has several parts: `[map, {x, y}]`.
+    Tuple,
+    /// `handle`: a texture, sampler or surface, by name or in a register; in brackets too.
+    Handle,
+    /// `operand`: a register, a vector of them or a constant.
+    Operand,
     /// `any.type`: a register, constant, special register, vector or name that makes up a value of that type (`mov`, `cvta`);
     /// the room's rule says which. Elements of a vector come in their own widths.
     Any(usize),
+}
+
+/// The type of the elements of a [`Class::List`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Of {
+    /// This one.
+    Is(Ty),
+    /// What registers hold of the type in this modifier slot: two halves or four bytes share one of 32 bits.
+    Slot(usize),
 }
 
 /// Which immediates may stand in a place, taken as unsigned words.
@@ -343,7 +360,12 @@ fn parse_operand(
     let slot = |n: &str| {
         mods.iter().position(|m| m.name == n).unwrap_or_else(|| panic!("no modifier `{n}` in `{syntax}`"))
     };
-    let class = if let Some(n) = ty.strip_prefix("vec") {
+    let named =
+        |t: &str| Ty::parse(&format!(".{t}")).unwrap_or_else(|| panic!("no type `{t}` in `{syntax}`"));
+    let class = if let Some((count, of)) = ty.split_once('*') {
+        let of = if of.starts_with('.') { Of::Slot(slot(of)) } else { Of::Is(named(of)) };
+        Class::List(count.parse().unwrap_or(0), of)
+    } else if let Some(n) = ty.strip_prefix("vec") {
         Class::Vector(slot(n))
     } else if let Some(n) = ty.strip_prefix("any") {
         Class::Any(slot(n))
@@ -358,9 +380,10 @@ fn parse_operand(
             "x32" => Class::Video32,
             "label" => Class::Label,
             "name" => Class::Name,
-            t => Class::Is(
-                Ty::parse(&format!(".{t}")).unwrap_or_else(|| panic!("no type `{t}` in `{syntax}`")),
-            ),
+            "tuple" => Class::Tuple,
+            "handle" => Class::Handle,
+            "operand" => Class::Operand,
+            t => Class::Is(named(t)),
         }
     };
     vec![OperandSlot {

@@ -215,7 +215,12 @@ fn mod_choices(parsed: &Parsed) -> Vec<Vec<Option<&'static str>>> {
 /// Legal instances of a form whose operands are not all plain registers: vectors, constants, special registers, addresses, `_`. Of the
 /// combinations of modifiers at most `limit`, spread evenly. Labels and names of variables give none.
 pub fn mixed_instances(opcode: &'static str, parsed: &'static Parsed, limit: usize) -> Vec<Instance> {
-    let named = |c: Class| matches!(c, Class::Label | Class::Name);
+    let named = |c: Class| {
+        matches!(
+            c,
+            Class::Label | Class::Name | Class::List(..) | Class::Tuple | Class::Handle | Class::Operand
+        )
+    };
     if parsed.operands.iter().any(|o| named(o.class)) {
         return vec![];
     }
@@ -331,7 +336,9 @@ fn register_type(parsed: &Parsed, mods: &[Option<&'static str>], slot: usize) ->
         Class::Slot(i) | Class::AtLeast(i) | Class::Vector(i) | Class::Any(i) => ty(i)?,
         Class::Wide(i) => ty(i)?.doubled()?,
         Class::Video32 => Ty::B32,
-        Class::Label | Class::Name => return None,
+        Class::Label | Class::Name | Class::List(..) | Class::Tuple | Class::Handle | Class::Operand => {
+            return None;
+        }
     })
 }
 

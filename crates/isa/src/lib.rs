@@ -21,6 +21,7 @@ pub mod cvt;
 pub mod data;
 pub mod float;
 pub mod integer;
+pub mod later;
 pub mod logic;
 pub mod special;
 #[doc(hidden)]
@@ -101,11 +102,20 @@ pub struct Entry {
 
 static TABLE: LazyLock<HashMap<&'static str, Entry>> = LazyLock::new(|| {
     let mut table = HashMap::new();
+    let read = |room: &'static Room, opcode: &str| {
+        let forms = room.forms.iter().filter(|f| form_is_for(f, opcode)).map(Parsed::new).collect();
+        Entry { room, forms }
+    };
     for room in ROOMS.iter().flat_map(|r| r.iter()) {
         for opcode in room.opcodes {
-            let forms = room.forms.iter().filter(|f| form_is_for(f, opcode)).map(Parsed::new).collect();
-            let old = table.insert(*opcode, Entry { room, forms });
+            let old = table.insert(*opcode, read(room, opcode));
             assert!(old.is_none(), "`{opcode}` has two rooms");
+        }
+    }
+    // A family that has got a meaning has a room above.
+    for room in later::ROOMS {
+        for opcode in room.opcodes {
+            table.entry(*opcode).or_insert_with(|| read(room, opcode));
         }
     }
     table
@@ -127,8 +137,14 @@ static SORTED: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     all
 });
 
-/// Every opcode there is, sorted.
+/// Every opcode that has a meaning, sorted.
 pub fn opcodes() -> Vec<&'static str> {
+    let has_one = |o: &&str| ROOMS.iter().flat_map(|r| r.iter()).any(|r| r.opcodes.contains(o));
+    SORTED.iter().copied().filter(has_one).collect()
+}
+
+/// Every opcode there is, those without a meaning included, sorted.
+pub fn all_opcodes() -> Vec<&'static str> {
     SORTED.clone()
 }
 
@@ -187,7 +203,7 @@ mod tests {
 
     #[test]
     fn every_form_can_be_read_and_has_its_opcode() {
-        for opcode in opcodes() {
+        for opcode in all_opcodes() {
             let (entry, _) = find(opcode).unwrap();
             assert!(!entry.forms.is_empty(), "{opcode} has no form");
         }

@@ -1,6 +1,6 @@
 //! Which form an instruction has, or why it has none.
 
-use crate::form::{Class, OperandSlot, Parsed, Since, is_member};
+use crate::form::{Class, Of, OperandSlot, Parsed, Since, is_member};
 use crate::ty::{Kind, Ty};
 use crate::{Entry, Room};
 
@@ -36,6 +36,8 @@ pub enum OperandKind<'a> {
     Pair(Box<Operand<'a>>, Box<Operand<'a>>),
     /// Something in brackets.
     Address,
+    /// Several things in brackets: `[map, {x, y}]`.
+    Tuple(Vec<Operand<'a>>),
     /// A label.
     Label,
     /// The name of a variable or function (its address).
@@ -181,7 +183,9 @@ impl Match {
             Class::Slot(i) | Class::AtLeast(i) | Class::Vector(i) | Class::Any(i) => ty(i),
             Class::Wide(i) => ty(i).and_then(Ty::doubled),
             Class::Video32 => Some(Ty::B32),
-            Class::Label | Class::Name => None,
+            Class::List(_, Of::Is(t)) => Some(t),
+            Class::List(_, Of::Slot(i)) => Some(in_registers(self.mods[i])),
+            Class::Label | Class::Name | Class::Tuple | Class::Handle | Class::Operand => None,
         }
     }
 }
@@ -399,7 +403,10 @@ fn try_form(
         };
         need(None, form.since);
         for (m, since) in form.needs {
-            if let Some(i) = instr.mods.iter().position(|x| x == m) {
+            // `.cc.s64`: both of them together.
+            let find = |part: &str| instr.mods.iter().position(|x| x.strip_prefix('.') == Some(part));
+            let places: Option<Vec<usize>> = m[1..].split('.').map(find).collect();
+            if let Some(i) = places.and_then(|p| p.last().copied()) {
                 need(Some(i), *since);
             }
         }
@@ -483,6 +490,11 @@ fn fits(
     }
     if slot.address {
         return match op.kind {
+            OperandKind::Tuple(_) if slot.class == Class::Tuple => Ok(()),
+            OperandKind::Tuple(_) => Err("must be one address, not several parts".into()),
+            OperandKind::Address if slot.class == Class::Tuple => {
+                Err("must have several parts: `[a, b]`".into())
+            }
             OperandKind::Address => Ok(()),
             _ => Err("must be an address in brackets".into()),
         };
@@ -490,6 +502,27 @@ fn fits(
     let ty = |i: usize| mods[i].and_then(Ty::parse);
     let want = match slot.class {
         Class::Any(_) => return Ok(()),
+        Class::Tuple => return Err("must be an address in brackets".into()),
+        Class::Handle => {
+            return match op.kind {
+                OperandKind::Reg(Ty::U64 | Ty::B64 | Ty::S64) | OperandKind::Name => Ok(()),
+                _ => Err("must be a texture, sampler or surface, or a register of 64 bits".into()),
+            };
+        }
+        Class::Operand => {
+            use OperandKind as K;
+            return match &op.kind {
+                K::Reg(_) | K::Int | K::Float(_) | K::Vector(_) | K::Name => Ok(()),
+                _ => Err("must be a register, a vector or a constant".into()),
+            };
+        }
+        Class::List(count, of) => {
+            let want = match of {
+                Of::Is(t) => t,
+                Of::Slot(i) => in_registers(mods[i]),
+            };
+            return list_fits(count, want, slot, op);
+        }
         Class::Label => {
             return if op.kind == OperandKind::Label { Ok(()) } else { Err("must be a label".into()) };
         }
@@ -556,11 +589,38 @@ fn fits(
         OperandKind::Sink => Err("cannot be `_` here".into()),
         OperandKind::Vector(_) => Err("cannot be a vector here".into()),
         OperandKind::Pair(..) => Err("cannot be a pair here".into()),
-        OperandKind::Address => Err("cannot be an address in brackets".into()),
+        OperandKind::Address | OperandKind::Tuple(_) => Err("cannot be an address in brackets".into()),
         OperandKind::Label => Err("cannot be a label here".into()),
         OperandKind::Name => Err("cannot be the name of a variable here; take its address with `mov`".into()),
         OperandKind::Other(what) => Err(format!("cannot be {what} here")),
     }
+}
+
+/// What a register holds of values of a type: two halves or four bytes share one of 32 bits.
+fn in_registers(modifier: Option<&'static str>) -> Ty {
+    match modifier.and_then(Ty::parse) {
+        Some(t @ (Ty::F32 | Ty::F64 | Ty::S32 | Ty::U32 | Ty::B64 | Ty::B128)) => t,
+        _ => Ty::B32,
+    }
+}
+
+/// A vector of registers, or one register where one is enough.
+fn list_fits(count: u8, want: Ty, slot: &OperandSlot, op: &Operand<'_>) -> Result<(), String> {
+    let elements = match &op.kind {
+        OperandKind::Vector(elements) => elements.as_slice(),
+        _ if count <= 1 => std::slice::from_ref(op),
+        _ => return Err(format!("must be a vector of {count} elements")),
+    };
+    if count != 0 && elements.len() != usize::from(count) {
+        return Err(format!("must have {count} elements, found {}", elements.len()));
+    }
+    elements.iter().try_for_each(|e| match &e.kind {
+        OperandKind::Reg(r) if want.accepts(*r) => Ok(()),
+        OperandKind::Reg(r) => Err(format!("has an element of type {r}, but {want} is wanted")),
+        OperandKind::Sink if slot.dest => Ok(()),
+        OperandKind::Int | OperandKind::Float(_) if slot.immediate => constant(want, &e.kind),
+        _ => Err(format!("must be a vector of registers of type {want}")),
+    })
 }
 
 /// Elements of vectors are undecorated in every form, and nothing is nested in them.
@@ -571,7 +631,7 @@ fn bare(element: &Operand<'_>) -> Result<(), String> {
         (Operand { selector: Some(_), .. }, _) => "with a selector",
         (_, OperandKind::Vector(_)) => "that is a vector",
         (_, OperandKind::Pair(..)) => "that is a pair",
-        (_, OperandKind::Address) => "in brackets",
+        (_, OperandKind::Address | OperandKind::Tuple(_)) => "in brackets",
         _ => return Ok(()),
     };
     Err(format!("cannot have an element {what}"))

@@ -60,12 +60,18 @@ pub struct Cx<'a> {
 }
 
 impl Match {
+    /// Whether the form has a meaning; names it otherwise.
+    pub fn has_meaning(&self) -> Outcome {
+        if !self.parsed.form.later {
+            return Ok(());
+        }
+        let mods: String = self.mods.iter().flatten().copied().collect();
+        Err(format!("the instruction `{}{mods}`", self.opcode))
+    }
+
     /// Builds the meaning; fails where the form has none yet.
     pub fn give_meaning(&self, cx: &mut Cx<'_>) -> Outcome {
-        if self.parsed.form.later {
-            let mods: String = self.mods.iter().flatten().copied().collect();
-            return Err(format!("the instruction `{}{mods}`", self.opcode));
-        }
+        self.has_meaning()?;
         (self.room.meaning)(cx)
     }
 }

@@ -3,7 +3,7 @@
 //! [`crate::instances`] has every instruction on plain registers; this has a sample of everything else too: addresses, vectors, pairs,
 //! labels, names, special registers, with and without a guard.
 
-use crate::form::{Class, OperandSlot, Parsed};
+use crate::form::{Class, Of, OperandSlot, Parsed};
 use crate::instances::combinations;
 use crate::{Arg, Cx, Env, Instr, Match, Operand, OperandKind, Profile, Ty, resolve};
 use hostwarp_ir::{Builder, Elem, Function, Op, Space, Special, Type, Value, eval, expand, verify};
@@ -55,6 +55,7 @@ fn operand_text(operand: &Operand<'_>, n: usize) -> String {
         OperandKind::Float(_) => "1.0".into(),
         OperandKind::Sink => "_".into(),
         OperandKind::Address => "[%b64_9]".into(),
+        OperandKind::Tuple(_) => "[%b64_9, {%b32_1}]".into(),
         OperandKind::Label => "L".into(),
         OperandKind::Name => "v".into(),
         OperandKind::Other(what) => (*what).into(),
@@ -100,7 +101,19 @@ fn choices(
     let reg = |t: Ty| OperandKind::Reg(register(t));
     let mut kinds = vec![];
     match place.class {
+        Class::Tuple => {
+            kinds.push(OperandKind::Tuple(vec![Operand::new(reg(Ty::B64)), Operand::new(reg(Ty::B32))]))
+        }
         _ if place.address => kinds.push(OperandKind::Address),
+        Class::Operand => kinds.push(reg(Ty::B32)),
+        Class::Handle => kinds.push(reg(Ty::B64)),
+        Class::List(count, of) => {
+            let t = match of {
+                Of::Is(t) => t,
+                Of::Slot(i) => ty(i),
+            };
+            kinds.push(OperandKind::Vector(vec![Operand::new(reg(t)); usize::from(count.max(1))]));
+        }
         Class::Label => kinds.push(OperandKind::Label),
         Class::Name => kinds.push(OperandKind::Name),
         Class::Is(t) => kinds.push(reg(t)),

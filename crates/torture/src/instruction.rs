@@ -64,7 +64,13 @@ fn family_of(opcode: &str, section: &str, parsed: &Parsed) -> Option<Family> {
     if operands.iter().any(|o| o.name == "membermask") {
         return dest.then_some(Family::Warp);
     }
-    if operands.iter().any(|o| matches!(o.class, Class::Label | Class::Name)) {
+    let strange = |c: Class| {
+        matches!(
+            c,
+            Class::Label | Class::Name | Class::List(..) | Class::Tuple | Class::Handle | Class::Operand
+        )
+    };
+    if operands.iter().any(|o| strange(o.class)) {
         return None;
     }
     match opcode {
@@ -240,7 +246,9 @@ impl Maker<'_> {
             Class::Slot(i) | Class::AtLeast(i) | Class::Vector(i) | Class::Any(i) => ty(i)?,
             Class::Wide(i) => ty(i)?.doubled()?,
             Class::Video32 => Ty::B32,
-            Class::Label | Class::Name => return None,
+            Class::Label | Class::Name | Class::List(..) | Class::Tuple | Class::Handle | Class::Operand => {
+                return None;
+            }
         };
         if let Some(range) = slot.range {
             let steps = (range.most.min(1 << 16) - range.least) / range.step;

@@ -3,7 +3,7 @@
 use super::ours;
 use super::random::Random;
 use super::sample::Sample;
-use hostwarp_isa::form::{Class, OperandSlot, Parsed};
+use hostwarp_isa::form::{Class, Of, OperandSlot, Parsed};
 use hostwarp_isa::{Env, Instr, Operand, OperandKind, Ty, find, resolve};
 use std::collections::HashSet;
 
@@ -42,9 +42,12 @@ pub const HEADERS: &[(&str, &str)] = &[
 /// Up to `count` different legal samples of an opcode; fewer if it has no more.
 pub fn samples(opcode: &'static str, count: usize, random: &mut Random) -> Vec<Sample> {
     let Some((entry, opcode)) = find(opcode) else { return vec![] };
+    let lists = entry.forms.iter().any(|f| f.operands.iter().any(|o| matches!(o.class, Class::List(0, _))));
+    // Of lists only few have the right length.
+    let attempts = if lists { 600 } else { 60 };
     let mut seen = HashSet::new();
     let mut out = vec![];
-    for _ in 0..count * 60 {
+    for _ in 0..count * attempts {
         if out.len() == count {
             break;
         }
@@ -72,7 +75,8 @@ fn instruction(opcode: &'static str, parsed: &'static Parsed, random: &mut Rando
         .iter()
         .map(|m| if m.optional && random.one_in(2) { None } else { Some(*random.pick(m.members)) })
         .collect();
-    let mut maker = Maker { parsed, mods: &mods, random, registers: vec![] };
+    let counts = counts(&mods);
+    let mut maker = Maker { parsed, mods: &mods, random, registers: vec![], counts };
     let mut operands: Vec<(Operand<'static>, String)> = vec![];
     for place in &parsed.operands {
         if place.optional && maker.random.one_in(2) {
@@ -111,11 +115,25 @@ fn instruction(opcode: &'static str, parsed: &'static Parsed, random: &mut Rando
     })
 }
 
+/// The numbers of registers that a list of this instruction may have: the room's rule picks among them.
+fn counts(mods: &[Option<&'static str>]) -> Vec<usize> {
+    let columns =
+        mods.iter().flatten().find_map(|m| m.strip_prefix(".m64n")?.split('k').next()?.parse::<usize>().ok());
+    let times = mods.iter().flatten().find_map(|m| m.strip_prefix(".x")?.parse::<usize>().ok());
+    match (columns, times) {
+        (Some(n), _) => vec![n / 2, n / 4],
+        (_, Some(n)) => vec![n, 2 * n, 4 * n],
+        _ => vec![1, 2, 4, 8],
+    }
+}
+
 struct Maker<'a> {
     parsed: &'static Parsed,
     mods: &'a [Option<&'static str>],
     random: &'a mut Random,
     registers: Vec<(String, String)>,
+    /// How many registers may make up a matrix.
+    counts: Vec<usize>,
 }
 
 impl Maker<'_> {
@@ -136,6 +154,22 @@ impl Maker<'_> {
         let own = !packed(want) && self.random.one_in(2);
         let ty = if own || good.is_empty() { want } else { *self.random.pick(&good) };
         self.declare(ty)
+    }
+
+    /// An address of two parts, as tensors and textures have it.
+    fn tuple(&mut self) -> (OperandKind<'static>, String) {
+        let (base_kind, base) = self.declare(Ty::U64);
+        let n = 1 + self.random.below(5);
+        let (place_kind, place) = self.list(Ty::S32, n);
+        let parts = vec![Operand::new(base_kind), Operand::new(place_kind)];
+        (OperandKind::Tuple(parts), format!("[{base}, {place}]"))
+    }
+
+    /// A vector of registers of one type.
+    fn list(&mut self, ty: Ty, n: usize) -> (OperandKind<'static>, String) {
+        let (elements, names): (Vec<_>, Vec<_>) = (0..n).map(|_| self.declare(ty)).unzip();
+        let elements = elements.into_iter().map(Operand::new).collect();
+        (OperandKind::Vector(elements), format!("{{{}}}", names.join(", ")))
     }
 
     fn ty(&self, slot: usize) -> Ty {
@@ -164,6 +198,17 @@ impl Maker<'_> {
     }
 
     fn kind(&mut self, place: &OperandSlot) -> (OperandKind<'static>, String) {
+        if place.class == Class::Tuple {
+            return self.tuple();
+        }
+        if place.class == Class::Handle {
+            let (kind, name) = self.declare(Ty::U64);
+            return if place.address { (OperandKind::Address, format!("[{name}]")) } else { (kind, name) };
+        }
+        if place.address && place.class == Class::Is(Ty::B32) {
+            let (_, name) = self.declare(Ty::B32);
+            return (OperandKind::Address, format!("[{name}]"));
+        }
         if place.address {
             return (OperandKind::Address, self.address());
         }
@@ -174,6 +219,31 @@ impl Maker<'_> {
         let (want, wider) = match place.class {
             Class::Label => return (OperandKind::Label, "L".into()),
             Class::Name => return self.name(),
+            Class::Tuple | Class::Handle => return self.tuple(),
+            Class::Operand => {
+                return match self.random.below(3) {
+                    0 => self.declare(Ty::B32),
+                    1 => self.declare(Ty::B64),
+                    _ => {
+                        let n = 1 + self.random.below(4);
+                        self.list(Ty::B32, n)
+                    }
+                };
+            }
+            Class::List(count, of) => {
+                let ty = match of {
+                    Of::Is(ty) => ty,
+                    Of::Slot(i) => match self.ty(i) {
+                        ty @ (Ty::F32 | Ty::F64 | Ty::S32 | Ty::U32) => ty,
+                        _ => Ty::B32,
+                    },
+                };
+                let n = match count {
+                    0 => *self.random.pick(&self.counts),
+                    n => usize::from(n),
+                };
+                return self.list(ty, n);
+            }
             Class::Is(t) => (t, false),
             Class::Video32 => (Ty::B32, false),
             Class::Slot(i) => (self.ty(i), false),
@@ -208,6 +278,14 @@ impl Maker<'_> {
                 }
             }
         };
+        if let (true, Some(range)) = (immediate, place.range) {
+            if self.random.one_in(2) {
+                return (OperandKind::Int, range.least.to_string());
+            }
+            let steps = (range.most.min(range.least.saturating_add(4096)) - range.least) / range.step;
+            let n = range.least + self.random.below(steps as usize + 1) as u32 * range.step;
+            return (OperandKind::Int, n.to_string());
+        }
         if immediate { self.constant(want) } else { self.register(want, wider) }
     }
 

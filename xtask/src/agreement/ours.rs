@@ -2,6 +2,7 @@
 
 use super::sample::Sample;
 use hostwarp_compile::{Options, Severity, compile};
+use hostwarp_isa as isa;
 
 /// Hostwarp's verdict.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -10,14 +11,16 @@ pub enum Ours {
     Legal,
     /// The first error.
     Wrong(String),
-    /// Not done yet: nothing is said about whether it is legal.
+    /// Legal, but not done yet.
+    Later,
+    /// Not done yet, and nothing is said about whether it is legal.
     Unknown(String),
 }
 
 impl Ours {
     /// Whether there was nothing to object to.
     pub fn is_legal(&self) -> bool {
-        *self == Ours::Legal
+        matches!(self, Ours::Legal | Ours::Later)
     }
 }
 
@@ -27,6 +30,7 @@ pub fn verdict(sample: &Sample) -> Ours {
     let first = |severity| output.diagnostics.iter().find(|d| d.severity == severity);
     match (first(Severity::Error), first(Severity::Unsupported)) {
         (Some(d), _) => Ours::Wrong(format!("{} {}", d.code, d.message)),
+        (None, Some(_)) if isa::find(sample.head[0].as_str()).is_some() => Ours::Later,
         (None, Some(d)) => Ours::Unknown(format!("{} {}", d.code, d.message)),
         (None, None) => Ours::Legal,
     }

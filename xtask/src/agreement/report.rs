@@ -37,7 +37,7 @@ impl<'a> Report<'a> {
                 let half = if j.sample.mutations.is_empty() { &mut row.legal } else { &mut row.mutants };
                 half.0 += 1;
                 half.1 += usize::from(j.agrees());
-                row.unknown += usize::from(matches!(j.ours, Ours::Unknown(_)));
+                row.unknown += usize::from(matches!(j.ours, Ours::Unknown(_) | Ours::Later));
             }
             (row.legal.0 + row.mutants.0 > 0).then_some(row)
         });
@@ -45,8 +45,8 @@ impl<'a> Report<'a> {
     }
 
     /// The opcodes that agree less often than that.
-    pub fn below(&self, percent: f64) -> Vec<&'static str> {
-        self.rows.iter().filter(|r| r.percent() < percent).map(|r| r.opcode).collect()
+    pub fn below(&self, percent: impl Fn(&str) -> f64) -> Vec<&'static str> {
+        self.rows.iter().filter(|r| r.percent() < percent(r.opcode)).map(|r| r.opcode).collect()
     }
 
     /// One row for each opcode, and one for all.
@@ -82,7 +82,7 @@ impl<'a> Report<'a> {
             let _ = writeln!(out, "### {} ({})\n\n```text", why.unwrap_or("Not explained yet"), group.len());
             for j in group {
                 let ours = match &j.ours {
-                    Ours::Legal => "accepted here".to_string(),
+                    Ours::Legal | Ours::Later => "accepted here".to_string(),
                     Ours::Wrong(why) | Ours::Unknown(why) => format!("here: {why}"),
                 };
                 let theirs = match &j.theirs {

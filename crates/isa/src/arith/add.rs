@@ -2,6 +2,7 @@
 //!
 //! Since PTX 1.0; the packed half-word forms of `add` since PTX 8.0, sm_90.
 
+use super::carry::WIDE_CARRY;
 use super::{carry, integer_type, integers, signed};
 use crate::float::arith as float;
 use crate::{Cx, Form, Outcome, Room, since};
@@ -28,7 +29,7 @@ pub const ADD: Room = Room {
     forms: &[
         Form::new("add.type  d:.type, a:.type, b:.type", SETS, since(10, 10)),
         Form::new("add.sat.type  d:.type, a:.type, b:.type", SATURATED, since(10, 10)),
-        Form::new("add.cc.type  d:.type, a:.type, b:.type", CARRY, since(12, 10)),
+        Form::new("add.cc.type  d:.type, a:.type, b:.type", CARRY, since(12, 10)).needs(WIDE_CARRY),
         Form::new("add.type  d:.type, a:.type!, b:.type!", PACKED, since(80, 90)),
         Form::new("add.sat.type  d:.type, a:.type, b:.type", UNSIGNED, since(92, 107)).only(FAMILIES),
         Form::new("add.sat.type  d:.type, a:.type!, b:.type!", PACKED, since(92, 107)).only(FAMILIES),
@@ -54,7 +55,7 @@ pub const SUB: Room = Room {
     forms: &[
         Form::new("sub.type  d:.type, a:.type, b:.type", SETS, since(10, 10)),
         Form::new("sub.sat.type  d:.type, a:.type, b:.type", SATURATED, since(10, 10)),
-        Form::new("sub.cc.type  d:.type, a:.type, b:.type", CARRY, since(12, 10)),
+        Form::new("sub.cc.type  d:.type, a:.type, b:.type", CARRY, since(12, 10)).needs(WIDE_CARRY),
         Form::new("sub{.sat}.type  d:.type, a:.type!, b:.type!", BYTES, since(92, 107)).only(FAMILIES),
         float::SUB_F32,
         float::SUB_F64,

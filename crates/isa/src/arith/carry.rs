@@ -5,10 +5,13 @@
 
 use super::mul::{MODES, product};
 use crate::matching::stand_first;
-use crate::{Cx, Erratum, Form, Room, since};
+use crate::{Cx, Erratum, Form, Room, Since, since};
 use hostwarp_ir::{Elem, IntBin, IntCmp, Value};
 
 const SETS: &[(&str, &str)] = &[(".mode", ".lo .hi"), (".type", ".u32 .s32 .u64 .s64")];
+
+/// Carries out of 64 bits.
+pub(super) const WIDE_CARRY: &[(&str, Since)] = &[(".cc.s64", since(43, 10)), (".cc.u64", since(43, 10))];
 
 /// Where hardware departs.
 pub const ERRATA: &[&Erratum] = &[&NO_BORROW];
@@ -28,7 +31,7 @@ pub const ADDC: Room = Room {
     title: "a + b + carry",
     doc: "The carry is what the last instruction with `.cc` left; with `.cc` this one leaves its own.",
     section: "9.7.2.2",
-    forms: &[Form::new("addc{.cc}.type  d:.type, a:.type, b:.type", SETS, since(12, 10))],
+    forms: &[Form::new("addc{.cc}.type  d:.type, a:.type, b:.type", SETS, since(12, 10)).needs(WIDE_CARRY)],
     rule: None,
     meaning: |cx| {
         let (a, b) = (cx.src("a"), cx.src("b"));
@@ -45,7 +48,7 @@ pub const SUBC: Room = Room {
     title: "a − (b + borrow)",
     doc: "The borrow is what the last instruction with `.cc` left; with `.cc` this one leaves its own.",
     section: "9.7.2.4",
-    forms: &[Form::new("subc{.cc}.type  d:.type, a:.type, b:.type", SETS, since(12, 10))],
+    forms: &[Form::new("subc{.cc}.type  d:.type, a:.type, b:.type", SETS, since(12, 10)).needs(WIDE_CARRY)],
     rule: None,
     meaning: |cx| {
         let (a, b) = (cx.src("a"), cx.src("b"));
@@ -62,7 +65,8 @@ pub const MADC: Room = Room {
     title: "a · b + c + carry",
     doc: "The half of the product that `.lo` or `.hi` names, plus `c`, plus what the last instruction with `.cc` left; with `.cc` this one leaves its own carry.",
     section: "9.7.2.6",
-    forms: &[Form::new("madc.mode{.cc}.type  d:.type, a:.type, b:.type, c:.type", SETS, since(30, 20))],
+    forms: &[Form::new("madc.mode{.cc}.type  d:.type, a:.type, b:.type, c:.type", SETS, since(30, 20))
+        .needs(WIDE_CARRY)],
     rule: Some(|_, instr| stand_first(instr, MODES)),
     meaning: |cx| {
         let t = product(cx, cx.ty(".type"));

@@ -2,6 +2,7 @@
 //!
 //! Since PTX 1.0. An integer product has twice the width; `.lo`, `.hi` and `.wide` say which part of it is kept.
 
+use super::carry::WIDE_CARRY;
 use super::{carry, integer_type, integers};
 use crate::float::arith as float;
 use crate::matching::stand_first;
@@ -54,7 +55,8 @@ pub const MAD: Room = Room {
         Form::new("mad.mode.type  d:.type, a:.type, b:.type, c:.type", SETS, since(10, 10)),
         Form::new("mad.wide.type  d:2.type, a:.type, b:.type, c:2.type", WIDE, since(10, 10)),
         Form::new("mad.mode.sat.type  d:.type, a:.type, b:.type, c:.type", SATURATED, since(10, 10)),
-        Form::new("mad.mode.cc.type  d:.type, a:.type, b:.type, c:.type", CARRY, since(30, 20)),
+        Form::new("mad.mode.cc.type  d:.type, a:.type, b:.type, c:.type", CARRY, since(30, 20))
+            .needs(WIDE_CARRY),
         float::MAD_F32,
         float::MAD_F32_OLD,
         float::MAD_F64,

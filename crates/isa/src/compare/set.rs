@@ -3,7 +3,7 @@
 //! Since PTX 1.0; f16 since PTX 4.2, sm_53; bf16 since PTX 7.8, sm_90.
 
 use super::setp::{combined, compared};
-use crate::{Form, Room, Ty, since};
+use crate::{Form, Room, Since, Ty, since};
 
 const BOOL: &str = ".and .or .xor";
 const FLOAT_CMP: &str = ".eq .ne .lt .le .gt .ge .equ .neu .ltu .leu .gtu .geu .num .nan";
@@ -25,6 +25,10 @@ const BF16: &[(&str, &str)] = sets!(FLOAT_CMP, ".bf16 .u16 .s16 .u32 .s32", ".bf
 const F16X2: &[(&str, &str)] = sets!(FLOAT_CMP, ".f16x2", ".f16x2");
 const BF16X2: &[(&str, &str)] = sets!(FLOAT_CMP, ".bf16x2", ".bf16x2");
 
+/// Halves compared into integers.
+const INTEGER: &[(&str, Since)] =
+    &[(".u16", since(65, 53)), (".s16", since(65, 53)), (".u32", since(65, 53)), (".s32", since(65, 53))];
+
 /// `set`
 pub const ROOM: Room = Room {
     opcodes: &["set"],
@@ -44,12 +48,14 @@ pub const ROOM: Room = Room {
             FLOAT,
             since(10, 10),
         ),
-        Form::new("set.cmp{.ftz}.dtype.type  d:.dtype, a:.type!, b:.type!", F16, since(42, 53)),
+        Form::new("set.cmp{.ftz}.dtype.type  d:.dtype, a:.type!, b:.type!", F16, since(42, 53))
+            .needs(INTEGER),
         Form::new(
             "set.cmp.bool{.ftz}.dtype.type  d:.dtype, a:.type!, b:.type!, {!}c:pred!",
             F16,
             since(42, 53),
-        ),
+        )
+        .needs(INTEGER),
         Form::new("set.cmp{.ftz}.dtype.type  d:.dtype, a:.type!, b:.type!", F16X2, since(42, 53)),
         Form::new(
             "set.cmp.bool{.ftz}.dtype.type  d:.dtype, a:.type!, b:.type!, {!}c:pred!",

@@ -23,8 +23,8 @@ pub const ROOM: Room = Room {
           parameters of a kernel.",
     section: "9.7.9.19",
     forms: &[
-        Form::new("isspacep.space  p:pred, a:b64", SETS, since(20, 20)).needs(NEEDS),
-        Form::new("isspacep.space  p:pred, a:b32", SETS, since(20, 20)).needs(NEEDS),
+        Form::new("isspacep.space  p:pred, a:u64", SETS, since(20, 20)).needs(NEEDS),
+        Form::new("isspacep.space  p:pred, a:u32", SETS, since(20, 20)).needs(NEEDS),
     ],
     rule: None,
     meaning: |cx| {

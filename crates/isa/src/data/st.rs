@@ -3,7 +3,7 @@
 //! Since PTX 1.0.
 
 use super::{L1_EVICTION, L2_EVICTION, SCOPES, TYPES, VEC, WIDE_VEC, access, access_rule};
-use crate::{Cx, Form, Outcome, Room, Since, since};
+use crate::{Cx, Form, Match, Outcome, Room, Since, since};
 use hostwarp_ir::{Op, Order};
 
 const SHARED: &str = ".global .shared .shared::cta .shared::cluster";
@@ -32,6 +32,15 @@ const WIDE: &[(&str, &str)] = &[
     (".level2::eviction_priority", L2_EVICTION),
     (".vec", WIDE_VEC),
     (".type", ".b32 .b64 .u32 .u64 .s32 .s64 .f32 .f64"),
+];
+/// Stores that go on by themselves, and those that fill.
+const ASYNC: &[(&str, &str)] = &[
+    (".ss", ".shared::cluster"),
+    (".vec", ".v2 .v4"),
+    (".type", ".b32 .b64 .b128 .u32 .u64 .s32 .s64 .f32 .f64"),
+    (".scope", ".gpu .sys"),
+    (".small", ".b8 .b16 .b32 .b64 .u8 .u16 .u32 .u64 .s8 .s16 .s32 .s64 .f32 .f64"),
+    (".own", ".shared .shared::cta"),
 ];
 const NEEDS: &[(&str, Since)] = &[
     (".weak", since(60, 70)),
@@ -90,11 +99,33 @@ pub const ROOM: Room = Room {
             WIDE,
             since(88, 100),
         ),
+        Form::new(
+            "st.async{.weak}{.ss}.mbarrier::complete_tx::bytes{.vec}.type  [a]:b64, b:vec.type, [mbar]:b64",
+            ASYNC,
+            since(81, 90),
+        )
+        .needs(&[(".b128", since(92, 90))])
+        .later(),
+        Form::new("st.async{.mmio}{.release}.scope{.global}.small  [a]:b64, b:>.small", ASYNC, since(87, 100)).later(),
+        Form::new("st.bulk{.weak}{.own}  [a]:b64, b:u64, c:u64#<0..0>", ASYNC, since(86, 100)).later(),
     ],
-    rule: Some(|m, _| access_rule(m)),
+    rule: Some(|m, _| if m.parsed.form.later { asynchronous(m) } else { access_rule(m) }),
     meaning,
     notes: &[],
 };
+
+/// What the notation cannot say about stores that go on by themselves.
+fn asynchronous(m: &Match) -> Result<(), String> {
+    let has = |name: &str| m.mods.iter().flatten().any(|x| *x == name);
+    if has(".mmio") && !has(".sys") {
+        return Err("`.mmio` needs the scope `.sys`".into());
+    }
+    let elements = m.get(".vec").map_or(1, |v| if v == ".v2" { 2 } else { 4 });
+    if elements * m.ty(".type").map_or(0, crate::Ty::bits) > 128 {
+        return Err("at most 128 bits can be stored at once".into());
+    }
+    Ok(())
+}
 
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
     let (address, elements) = (cx.src("a"), cx.elements("b"));

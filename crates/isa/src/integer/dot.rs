@@ -13,7 +13,7 @@ pub const DP4A: Room = Room {
     title: "c + the dot product of four bytes",
     doc: "The bytes of `a` and `b` are extended as their types say; the sum wraps.",
     section: "9.7.1.23",
-    forms: &[Form::new("dp4a.atype.btype  d:b32, a:b32, b:b32, c:b32", SETS, since(50, 61))],
+    forms: &[Form::new("dp4a.atype.btype  d:u32, a:.atype, b:.btype, c:u32", SETS, since(50, 61))],
     rule: None,
     meaning: |cx| {
         let (a, b) = (cx.src("a"), cx.src("b"));
@@ -30,7 +30,7 @@ pub const DP2A: Room = Room {
     title: "c + the dot product of two half-words and two bytes",
     doc: "The half-words of `a` with the lower (`.lo`) or upper (`.hi`) two bytes of `b`, extended as their types say; the sum wraps.",
     section: "9.7.1.24",
-    forms: &[Form::new("dp2a.mode.atype.btype  d:b32, a:b32, b:b32, c:b32", SETS, since(50, 61))],
+    forms: &[Form::new("dp2a.mode.atype.btype  d:u32, a:.atype, b:.btype, c:u32", SETS, since(50, 61))],
     rule: None,
     meaning: |cx| {
         let (a, b) = (cx.src("a"), cx.src("b"));

@@ -33,7 +33,7 @@ pub const BFE: Room = Room {
     doc: "`c` bits of `a` from position `b` on, extended with zeros or, if signed, with the highest bit of the field; where the field leaves `a`, with the sign of \
           `a`. An empty field is 0.",
     section: "9.7.1.19",
-    forms: &[Form::new("bfe.type  d:.type, a:.type, b:u32, c:u32", SETS, since(20, 20))],
+    forms: &[Form::new("bfe.type  d:.type, a:.type, b:u32<0..255>, c:u32<0..255>", SETS, since(20, 20))],
     rule: None,
     meaning: |cx| {
         let (ty, a) = (cx.ty(".type"), cx.src("a"));
@@ -54,7 +54,11 @@ pub const BFI: Room = Room {
     title: "put in a bit field",
     doc: "`b` with `d` bits from position `c` on replaced by the low bits of `a`; what would leave it is dropped.",
     section: "9.7.1.20",
-    forms: &[Form::new("bfi.btype  f:.btype, a:.btype, b:.btype, c:u32, d:u32", SETS, since(20, 20))],
+    forms: &[Form::new(
+        "bfi.btype  f:.btype, a:.btype, b:.btype, c:u32<0..255>, d:u32<0..255>",
+        SETS,
+        since(20, 20),
+    )],
     rule: None,
     meaning: |cx| {
         let (ty, a, b) = (cx.ty(".btype"), cx.src("a"), cx.src("b"));
@@ -98,7 +102,7 @@ pub const BMSK: Room = Room {
     title: "a mask of bits",
     doc: "`b` ones from position `a` on. More than 32 counts as 32 with `.clamp`, only the low five bits count with `.wrap`.",
     section: "9.7.1.22",
-    forms: &[Form::new("bmsk.mode.b32  d:b32, a:b32, b:b32", SETS, since(76, 70))],
+    forms: &[Form::new("bmsk.mode.b32  d:u32, a:u32, b:u32", SETS, since(76, 70))],
     rule: None,
     meaning: |cx| {
         let (pos, len) = (bounded(cx, "a"), bounded(cx, "b"));

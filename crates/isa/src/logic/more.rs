@@ -35,9 +35,9 @@ pub const LOP3: Room = Room {
           `q`.",
     section: "9.7.8.6",
     forms: &[
-        Form::new("lop3.b32  d:b32, a:b32, b:b32, c:b32, immLut:b32#", SETS, since(43, 50)),
+        Form::new("lop3.b32  d:b32, a:b32, b:b32, c:b32, immLut:u32#", SETS, since(43, 50)),
         Form::new(
-            "lop3.bool.b32  d:b32?|p:pred, a:b32, b:b32, c:b32, immLut:b32#, {!}q:pred",
+            "lop3.bool.b32  d:b32?|p:pred, a:b32, b:b32, c:b32, immLut:u32#, {!}q:pred",
             SETS,
             since(82, 70),
         ),
@@ -67,8 +67,8 @@ pub const SHF: Room = Room {
           as 32 with `.clamp`, only the low five bits count with `.wrap`.",
     section: "9.7.8.7",
     forms: &[
-        Form::new("shf.l.mode.b32  d:b32, a:b32, b:b32, c:b32", SETS, since(31, 32)),
-        Form::new("shf.r.mode.b32  d:b32, a:b32, b:b32, c:b32", SETS, since(31, 32)),
+        Form::new("shf.l.mode.b32  d:b32, a:b32, b:b32, c:u32", SETS, since(31, 32)),
+        Form::new("shf.r.mode.b32  d:b32, a:b32, b:b32, c:u32", SETS, since(31, 32)),
     ],
     rule: None,
     meaning: |cx| {

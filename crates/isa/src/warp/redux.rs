@@ -7,8 +7,13 @@ use super::together;
 use crate::{Cx, Form, Room, Ty, since};
 use hostwarp_ir::{Elem, IntBin, IntCmp, IntUn, Op, Special, Type, Value};
 
-const REDUX: &[(&str, &str)] =
-    &[(".op", ".add .min .max"), (".type", ".u32 .s32"), (".bits", ".and .or .xor"), (".btype", ".b32")];
+const REDUX: &[(&str, &str)] = &[
+    (".op", ".add .min .max"),
+    (".extreme", ".min .max"),
+    (".type", ".u32 .s32"),
+    (".bits", ".and .or .xor"),
+    (".btype", ".b32"),
+];
 const MATCH: &[(&str, &str)] = &[(".type", ".b32 .b64")];
 
 /// `redux`
@@ -18,8 +23,11 @@ pub const REDUX_SYNC: Room = Room {
     doc: "The lanes in `membermask` meet; each gets the sum (wrapping), minimum, maximum or bitwise combination of all their operands.",
     section: "9.7.13.12",
     forms: &[
-        Form::new("redux.sync.op.type  d:.type, a:.type, membermask:b32", REDUX, since(70, 80)),
-        Form::new("redux.sync.bits.btype  d:.btype, a:.btype, membermask:b32", REDUX, since(70, 80)),
+        Form::new("redux.sync.op.type  d:u32, a:u32, membermask:u32", REDUX, since(70, 80)),
+        Form::new("redux.sync.bits.btype  d:u32, a:u32, membermask:u32", REDUX, since(70, 80)),
+        Form::new("redux.sync.extreme{.abs}{.NaN}.f32  d:f32, a:f32, membermask:u32", REDUX, since(86, 100))
+            .only("100f 101f 110f")
+            .later(),
     ],
     rule: None,
     meaning: |cx| {
@@ -47,8 +55,8 @@ pub const MATCH_SYNC: Room = Room {
           otherwise 0, and `p` says which.",
     section: "9.7.13.10",
     forms: &[
-        Form::new("match.any.sync.type  d:b32, a:.type, membermask:b32", MATCH, since(60, 70)),
-        Form::new("match.all.sync.type  d:b32?{|p:pred}, a:.type, membermask:b32", MATCH, since(60, 70)),
+        Form::new("match.any.sync.type  d:u32, a:.type, membermask:u32", MATCH, since(60, 70)),
+        Form::new("match.all.sync.type  d:u32?{|p:pred}, a:.type, membermask:u32", MATCH, since(60, 70)),
     ],
     rule: None,
     meaning: |cx| {
@@ -88,7 +96,7 @@ pub const ELECT_SYNC: Room = Room {
     title: "choose one lane of a warp",
     doc: "The lanes in `membermask` meet and choose the lowest of them: `d` is its number, `p` is true in it alone.",
     section: "9.7.13.14",
-    forms: &[Form::new("elect.sync  d:b32?|p:pred, membermask:b32", &[], since(80, 90))],
+    forms: &[Form::new("elect.sync  d:u32?|p:pred, membermask:u32", &[], since(80, 90))],
     rule: None,
     meaning: |cx| {
         let mask = cx.src("membermask");

@@ -16,8 +16,8 @@ pub const ROOM: Room = Room {
           0 for those that do not take part.",
     section: "9.7.13.9",
     forms: &[
-        Form::new("vote.sync.mode.pred  d:pred, {!}a:pred, membermask:b32", SETS, since(60, 30)),
-        Form::new("vote.sync.ballot.b32  d:b32, {!}a:pred, membermask:b32", SETS, since(60, 30)),
+        Form::new("vote.sync.mode.pred  d:pred, {!}a:pred, membermask:u32", SETS, since(60, 30)),
+        Form::new("vote.sync.ballot.b32  d:b32, {!}a:pred, membermask:u32", SETS, since(60, 30)),
     ],
     rule: None,
     meaning,

@@ -1,0 +1,369 @@
+//! `mma wmma ldmatrix stmatrix movmatrix`: matrices held by the registers of a warp.
+
+use super::{BLACKWELL, count, room};
+use crate::matching::stand_first;
+use crate::{Form, Instr, Match, Room, Since, since};
+
+const MMA_SETS: &[(&str, &str)] = &[
+    (".sp", ".sp .sp::ordered_metadata"),
+    (".alayout", ".row .col"),
+    (".blayout", ".row .col"),
+    (".dtype", ".f16 .f32"),
+    (".ctype", ".f16 .f32"),
+    (".half_shape", ".m16n8k8 .m16n8k16"),
+    (".tf32_shape", ".m16n8k4 .m16n8k8"),
+    (".double_shape", ".m8n8k4 .m16n8k4 .m16n8k8 .m16n8k16"),
+    (".byte_shape", ".m8n8k16 .m16n8k16 .m16n8k32"),
+    (".nibble_shape", ".m8n8k32 .m16n8k32 .m16n8k64"),
+    (".bit_shape", ".m8n8k128 .m16n8k128 .m16n8k256"),
+    (".f8_shape", ".m16n8k16 .m16n8k32"),
+    (".byte", ".u8 .s8"),
+    (".byte2", ".u8 .s8"),
+    (".nibble", ".u4 .s4"),
+    (".nibble2", ".u4 .s4"),
+    (".f8", ".e4m3 .e5m2"),
+    (".f8b", ".e4m3 .e5m2"),
+    (".small", ".e4m3 .e5m2 .e3m2 .e2m3 .e2m1"),
+    (".smallb", ".e4m3 .e5m2 .e3m2 .e2m3 .e2m1"),
+    (".bitop", ".xor .and"),
+    (".rnd", ".rn .rz .rm .rp"),
+    (".stype", ".ue8m0 .ue4m3"),
+    (".sp_half", ".m16n8k16 .m16n8k32"),
+    (".sp_tf32", ".m16n8k8 .m16n8k16"),
+    (".sp_byte", ".m16n8k32 .m16n8k64"),
+    (".sp_nibble", ".m16n8k64 .m16n8k128"),
+];
+const MMA_NEEDS: &[(&str, Since)] = &[
+    (".m16n8k16", since(70, 80)),
+    (".m16n8k32", since(70, 80)),
+    (".m16n8k64", since(70, 80)),
+    (".m16n8k128", since(70, 80)),
+    (".m16n8k256", since(70, 80)),
+    (".and", since(71, 80)),
+    (".sp::ordered_metadata", since(85, 80)),
+];
+
+macro_rules! mma {
+    ($syntax:literal, $since:expr) => {
+        Form::new($syntax, MMA_SETS, $since).needs(MMA_NEEDS).later()
+    };
+}
+
+/// `mma`
+pub const MMA: Room = room(
+    &["mma"],
+    "multiply matrices and add",
+    "9.7.15.5",
+    &[
+        mma!("mma.sync.aligned.m8n8k4.alayout.blayout.dtype.f16.f16.ctype  d:*.dtype, a:2*b32!, b:2*b32!, c:*.ctype!", since(64, 70)),
+        mma!("mma.sync.aligned.half_shape.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(65, 75)),
+        mma!("mma.sync.aligned.half_shape.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!", since(70, 80)),
+        mma!("mma.sync.aligned.tf32_shape.row.col.f32.tf32.tf32.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!", since(70, 80)),
+        mma!("mma.sync.aligned.double_shape.row.col{.rnd}.f64.f64.f64.f64  d:*f64, a:*f64!, b:*f64!, c:*f64!", since(70, 80)),
+        mma!("mma.sync.aligned.byte_shape.row.col{.satfinite}.s32.byte.byte2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!", since(65, 75)),
+        mma!("mma.sync.aligned.nibble_shape.row.col{.satfinite}.s32.nibble.nibble2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!", since(65, 75)),
+        mma!("mma.sync.aligned.bit_shape.row.col.s32.b1.b1.s32.bitop.popc  d:*s32, a:*b32!, b:*b32!, c:*s32!", since(70, 75)),
+        mma!("mma.sync.aligned.f8_shape.row.col.dtype.f8.f8b.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(84, 89)),
+        mma!("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.dtype.small.smallb.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(87, 120))
+            .only("120f"),
+        mma!("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0  d:4*f32, a:4*b32!, b:2*b32!, c:4*f32!, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
+            .only("120f"),
+        mma!("mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0  d:4*f32, a:4*b32!, b:2*b32!, c:4*f32!, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
+            .only("120f"),
+        mma!("mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.stype  d:4*f32, a:4*b32!, b:2*b32!, c:4*f32!, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
+            .only("120f"),
+        mma!("mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.small.smallb.f32.ue8m0  d:4*f32, a:4*b32!, b:2*b32!, c:4*f32!, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
+            .only("120f"),
+        mma!("mma.sp.sync.aligned.sp_half.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        mma!("mma.sp.sync.aligned.sp_half.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        mma!("mma.sp.sync.aligned.sp_tf32.row.col.f32.tf32.tf32.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        mma!("mma.sp.sync.aligned.sp_byte.row.col{.satfinite}.s32.byte.byte2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        mma!("mma.sp.sync.aligned.sp_nibble.row.col{.satfinite}.s32.nibble.nibble2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        mma!("mma.sp.sync.aligned.m16n8k64.row.col.dtype.f8.f8b.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(84, 89)),
+        mma!("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.dtype.small.smallb.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(87, 120))
+            .only("120f"),
+        mma!("mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0  d:4*f32, a:4*b32!, b:4*b32!, c:4*f32!, e:b32!, f:u32#<0..3>, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
+            .only("120f"),
+        mma!("mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.stype  d:4*f32, a:4*b32!, b:4*b32!, c:4*f32!, e:b32!, f:u32#<0..3>, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
+            .only("120f"),
+        mma!("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.small.smallb.f32.ue8m0  d:4*f32, a:4*b32!, b:4*b32!, c:4*f32!, e:b32!, f:u32#<0..3>, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
+            .only("120f"),
+    ],
+    Some(mma_rule),
+);
+
+/// The extents of `.m16n8k16`.
+fn extents(m: &Match) -> Option<(usize, usize, usize)> {
+    let shape =
+        m.mods.iter().flatten().find(|x| x.starts_with(".m") && x.contains('n') && x.contains('k'))?;
+    let (rows, rest) = shape[2..].split_once('n')?;
+    let (columns, depth) = rest.split_once('k')?;
+    Some((rows.parse().ok()?, columns.parse().ok()?, depth.parse().ok()?))
+}
+
+/// The types of an instruction in order, as they are written.
+fn types(m: &Match) -> Vec<&str> {
+    const ALL: &[&str] = &[
+        ".f16", ".bf16", ".tf32", ".f32", ".f64", ".s32", ".u8", ".s8", ".u4", ".s4", ".b1", ".e4m3",
+        ".e5m2", ".e3m2", ".e2m3", ".e2m1",
+    ];
+    m.mods.iter().flatten().copied().filter(|x| ALL.contains(x)).collect()
+}
+
+fn bits(ty: &str) -> usize {
+    match ty {
+        ".b1" => 1,
+        ".u4" | ".s4" => 4,
+        ".f16" | ".bf16" => 16,
+        ".tf32" | ".f32" | ".s32" => 32,
+        ".f64" => 64,
+        // Narrow floats are held in bytes.
+        _ => 8,
+    }
+}
+
+/// The registers of one lane that hold a matrix of so many elements.
+fn held(elements: usize, ty: &str) -> usize {
+    let words = elements * bits(ty) / 1024;
+    if ty == ".f64" { elements / 32 } else { words }
+}
+
+fn mma_rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
+    stand_first(instr, &[".sp", ".sp::ordered_metadata"])?;
+    let Some((rows, columns, depth)) = extents(m) else { return Ok(()) };
+    let [d, a, b, c] = types(m)[..] else { return Ok(()) };
+    let has = |name: &str| m.mods.iter().flatten().any(|x| *x == name);
+    if has(".block_scale") {
+        return Ok(());
+    }
+    let sparse = has(".sp") || has(".sp::ordered_metadata");
+    // Four matrices at once.
+    let times = if (rows, columns, depth) == (8, 8, 4) && a == ".f16" { 4 } else { 1 };
+    let fixed = times == 4;
+    if !fixed {
+        count(m, instr, "a", held(rows * depth, a) / if sparse { 2 } else { 1 })?;
+        count(m, instr, "b", held(columns * depth, b))?;
+    }
+    if !fixed && d != c {
+        return Err("the types of `c` and `d` are the same".into());
+    }
+    if fixed && d == ".f16" && c == ".f32" {
+        return Err("`d` is `.f32` if `c` is".into());
+    }
+    count(m, instr, "d", times * held(rows * columns, d))?;
+    count(m, instr, "c", times * held(rows * columns, c))
+}
+
+const WMMA_SETS: &[(&str, &str)] = &[
+    (".frag", ".a .b"),
+    (".layout", ".row .col"),
+    (".alayout", ".row .col"),
+    (".blayout", ".row .col"),
+    (".shape", ".m16n16k16 .m8n32k16 .m32n8k16"),
+    (".any_shape", ".m16n16k16 .m8n32k16 .m32n8k16 .m16n16k8 .m8n8k4 .m8n8k32 .m8n8k128"),
+    (".ss", ".global .shared .shared::cta"),
+    (".type", ".f16 .bf16 .u8 .s8"),
+    (".ctype", ".f16 .f32"),
+    (".dtype", ".f16 .f32"),
+    (".acc", ".f16 .f32 .s32 .f64"),
+    (".byte", ".u8 .s8"),
+    (".byte2", ".u8 .s8"),
+    (".nibble", ".u4 .s4"),
+    (".nibble2", ".u4 .s4"),
+    (".bitop", ".xor .and"),
+    (".rnd", ".rn .rz .rm .rp"),
+];
+const WMMA_NEEDS: &[(&str, Since)] = &[
+    (".m8n32k16", since(61, 70)),
+    (".m32n8k16", since(61, 70)),
+    (".bf16", since(70, 80)),
+    (".u8", since(63, 72)),
+    (".s8", since(63, 72)),
+    (".s32", since(63, 72)),
+    (".f64", since(70, 80)),
+    (".and", since(71, 80)),
+    (".shared::cta", since(78, 70)),
+];
+
+macro_rules! wmma {
+    ($syntax:literal, $since:expr) => {
+        Form::new($syntax, WMMA_SETS, $since).needs(WMMA_NEEDS).later()
+    };
+}
+
+/// `wmma`
+pub const WMMA: Room = room(
+    &["wmma"],
+    "load, store or multiply matrices in fragments",
+    "9.7.15.4",
+    &[
+        wmma!(
+            "wmma.load.frag.sync.aligned.layout.shape{.ss}.type  d:*b32, [p]:b64{, stride:u32}",
+            since(60, 70)
+        ),
+        wmma!(
+            "wmma.load.frag.sync.aligned.layout.m16n16k8{.ss}.tf32  d:4*b32, [p]:b64{, stride:u32}",
+            since(70, 80)
+        ),
+        wmma!(
+            "wmma.load.frag.sync.aligned.layout.m8n8k4{.ss}.f64  d:1*f64, [p]:b64{, stride:u32}",
+            since(70, 80)
+        ),
+        wmma!(
+            "wmma.load.a.sync.aligned.row.m8n8k32{.ss}.nibble  d:1*b32, [p]:b64{, stride:u32}",
+            since(63, 75)
+        ),
+        wmma!(
+            "wmma.load.b.sync.aligned.col.m8n8k32{.ss}.nibble  d:1*b32, [p]:b64{, stride:u32}",
+            since(63, 75)
+        ),
+        wmma!("wmma.load.a.sync.aligned.row.m8n8k128{.ss}.b1  d:1*b32, [p]:b64{, stride:u32}", since(63, 75)),
+        wmma!("wmma.load.b.sync.aligned.col.m8n8k128{.ss}.b1  d:1*b32, [p]:b64{, stride:u32}", since(63, 75)),
+        wmma!(
+            "wmma.load.c.sync.aligned.layout.any_shape{.ss}.acc  d:*.acc, [p]:b64{, stride:u32}",
+            since(60, 70)
+        ),
+        wmma!(
+            "wmma.store.d.sync.aligned.layout.any_shape{.ss}.acc  [p]:b64, d:*.acc!{, stride:u32}",
+            since(60, 70)
+        ),
+        wmma!(
+            "wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype{.satfinite}  d:*.dtype, a:8*b32!, b:8*b32!, c:*.ctype!",
+            since(60, 70)
+        ),
+        wmma!(
+            "wmma.mma.sync.aligned.alayout.blayout.shape.s32.byte.byte2.s32{.satfinite}  d:8*s32, a:*b32!, b:*b32!, c:8*s32!",
+            since(63, 72)
+        ),
+        wmma!(
+            "wmma.mma.sync.aligned.alayout.blayout.shape.f32.bf16.bf16.f32  d:8*f32, a:*b32!, b:*b32!, c:8*f32!",
+            since(70, 80)
+        ),
+        wmma!(
+            "wmma.mma.sync.aligned.alayout.blayout.m16n16k8.f32.tf32.tf32.f32  d:8*f32, a:4*b32!, b:4*b32!, c:8*f32!",
+            since(70, 80)
+        ),
+        wmma!(
+            "wmma.mma.sync.aligned.alayout.blayout.m8n8k4{.rnd}.f64.f64.f64.f64  d:2*f64, a:1*f64!, b:1*f64!, c:2*f64!",
+            since(70, 80)
+        ),
+        wmma!(
+            "wmma.mma.sync.aligned.row.col.m8n8k32.s32.nibble.nibble2.s32{.satfinite}  d:2*s32, a:1*b32!, b:1*b32!, c:2*s32!",
+            since(63, 75)
+        ),
+        wmma!(
+            "wmma.mma.bitop.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32  d:2*s32, a:1*b32!, b:1*b32!, c:2*s32!",
+            since(63, 75)
+        ),
+    ],
+    Some(wmma_rule),
+);
+
+fn wmma_rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
+    stand_first(instr, &[".load", ".store", ".mma"])?;
+    let Some((rows, columns, depth)) = extents(m) else { return Ok(()) };
+    let has = |name: &str| m.mods.iter().flatten().any(|x| *x == name);
+    let all = types(m);
+    let sizes = (rows, columns, depth);
+    if has(".load") || has(".store") {
+        let ty = all.first().copied().unwrap_or("");
+        if has(".c") || has(".store") {
+            let right = match sizes {
+                (8, 8, 4) => ty == ".f64",
+                (8, 8, _) => ty == ".s32",
+                (16, 16, 8) => ty == ".f32",
+                _ => ty != ".f64",
+            };
+            if !right {
+                return Err(format!("this shape has no accumulators of type `{ty}`"));
+            }
+            return count(m, instr, "d", held(rows * columns, ty));
+        }
+        let extent = if has(".a") { rows } else { columns };
+        let want = if ty == ".f16" { 8 } else { held(extent * depth, ty) };
+        return count(m, instr, "d", want);
+    }
+    match all[..] {
+        [d, c] => {
+            count(m, instr, "d", held(rows * columns, d))?;
+            count(m, instr, "c", held(rows * columns, c))
+        }
+        [_, a, b, _] => {
+            if a != b {
+                return Err("`a` and `b` have one type".into());
+            }
+            count(m, instr, "a", held(rows * depth, a))?;
+            count(m, instr, "b", held(columns * depth, b))
+        }
+        _ => Ok(()),
+    }
+}
+
+const LD_SETS: &[(&str, &str)] = &[
+    (".num", ".x1 .x2 .x4"),
+    (".few", ".x1 .x2"),
+    (".ss", ".shared .shared::cta"),
+    (".src", ".b6x16_p32 .b4x16_p64"),
+];
+
+/// The number behind `.x`.
+fn matrices(m: &Match) -> usize {
+    m.mods.iter().flatten().find_map(|x| x.strip_prefix(".x")?.parse().ok()).unwrap_or(1)
+}
+
+/// `ldmatrix`
+pub const LDMATRIX: Room = room(
+    &["ldmatrix"],
+    "load matrices from shared memory into the registers of a warp",
+    "9.7.15.5.15",
+    &[
+        Form::new("ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16  d:*b32, [p]:b64", LD_SETS, since(65, 75))
+            .needs(&[(".shared::cta", since(78, 75))])
+            .later(),
+        Form::new("ldmatrix.sync.aligned.m8n16.num{.ss}.b8x16.src  d:*b32, [p]:b64", LD_SETS, since(86, 100))
+            .only(BLACKWELL)
+            .later(),
+        Form::new("ldmatrix.sync.aligned.m16n16.few.trans{.ss}.b8  d:*b32, [p]:b64", LD_SETS, since(86, 100))
+            .only(BLACKWELL)
+            .later(),
+        Form::new(
+            "ldmatrix.sync.aligned.m16n16.few.trans{.ss}.b8x16.src  d:*b32, [p]:b64",
+            LD_SETS,
+            since(86, 100),
+        )
+        .only(BLACKWELL)
+        .later(),
+    ],
+    Some(|m, instr| {
+        let each = if m.mods.iter().flatten().any(|x| *x == ".m16n16") { 2 } else { 1 };
+        count(m, instr, "d", each * matrices(m))
+    }),
+);
+
+/// `stmatrix`
+pub const STMATRIX: Room = room(
+    &["stmatrix"],
+    "store matrices from the registers of a warp to shared memory",
+    "9.7.15.5.16",
+    &[
+        Form::new(
+            "stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16  [p]:b64, a:*b32!",
+            LD_SETS,
+            since(78, 90),
+        )
+        .later(),
+        Form::new("stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8  [p]:b64, a:*b32!", LD_SETS, since(86, 100))
+            .only(BLACKWELL)
+            .later(),
+    ],
+    Some(|m, instr| count(m, instr, "a", matrices(m))),
+);
+
+/// `movmatrix`
+pub const MOVMATRIX: Room = room(
+    &["movmatrix"],
+    "transpose a matrix in the registers of a warp",
+    "9.7.15.5.17",
+    &[Form::new("movmatrix.sync.aligned.m8n8.trans.b16  d:b32, a:b32!", LD_SETS, since(78, 75)).later()],
+    None,
+);
