@@ -161,6 +161,14 @@ impl<'m> Body<'m> {
     }
 
     fn instruction(&mut self, c: &mut Checker<'m>, instruction: Instruction<'m>) {
+        self.checked_instruction(c, instruction);
+        // A special register that is not there yet, wherever it stands: as a guard, an index, an argument.
+        if let Some(what) = c.missing.take() {
+            self.give_up(c, instruction.span(), what);
+        }
+    }
+
+    fn checked_instruction(&mut self, c: &mut Checker<'m>, instruction: Instruction<'m>) {
         self.pool.clear();
         c.branching = instruction.opcode() == "bra";
         let guard = match instruction.guard() {
@@ -181,10 +189,7 @@ impl<'m> Body<'m> {
             operands.push(c.decorated_operand(expr, &mut self.pool));
         }
         if operands.iter().any(|o| matches!(o.kind, Kind::Error)) {
-            return match c.missing.take() {
-                Some(what) => self.give_up(c, instruction.span(), what),
-                None => self.abandon(),
-            };
+            return self.abandon();
         }
         let source = c.syntax.source();
         let mut shape = c.cache.resolve(source, instruction, &operands, &self.pool, c.env);

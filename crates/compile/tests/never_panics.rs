@@ -180,3 +180,26 @@ fn too_many_are_counted() {
     assert!(output.diagnostics[..200].iter().all(|d| d.severity == hostwarp_compile::Severity::Error));
     assert!(output.diagnostics[200].message.contains("and 1300 more"), "{:?}", output.diagnostics[200]);
 }
+
+#[test]
+fn what_is_not_there_yet_is_said_wherever_it_stands() {
+    let places = [
+        "@%envreg3 bra L;",
+        "@!%envreg3 mov.u32 %r, 1;",
+        "add.u32 %r, %r, %envreg3;",
+        "call (%r), f, (%envreg3);",
+    ];
+    for place in places {
+        let text = format!(
+            ".version 8.3 .target sm_90 .address_size 64
+            .func (.reg .b32 %o) f(.reg .b32 %i) {{ mov.b32 %o, %i; ret; }}
+            .entry k() {{ .reg .b32 %r; {place}\nL: ret; }}"
+        );
+        let out = compile(&hostwarp_syntax::parse(&text), &Options::default());
+        let kernel = out.module.kernel("k").expect("it is there");
+        let wrong = out.diagnostics.iter().any(|d| d.severity == hostwarp_compile::Severity::Error);
+        let unsupported = matches!(kernel.function, Err(hostwarp_compile::Unusable::Unsupported { .. }));
+        // Never unusable without a word that it is wrong.
+        assert!(wrong || unsupported, "{place}: {:?}", kernel.function);
+    }
+}

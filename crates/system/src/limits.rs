@@ -111,7 +111,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            let memory = self.of_caller.as_deref().unwrap_or_else(|| host());
+            let memory = self.of_caller.as_deref().unwrap_or_else(host);
             memory.held.fetch_sub(self.bytes, Ordering::Relaxed);
         }
     }
@@ -193,7 +193,7 @@ impl Limits {
 
     /// The most that can be held at once.
     pub fn memory_limit(&self) -> u64 {
-        self.memory.as_deref().unwrap_or_else(|| host()).limit
+        self.memory.as_deref().unwrap_or_else(host).limit
     }
 
     /// Whether anything but memory can stop it.
