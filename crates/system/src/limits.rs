@@ -91,6 +91,14 @@ fn host() -> &'static Memory {
     })
 }
 
+/// What counts for a caller: memory of its own, or the host's.
+fn counter(of_caller: &Option<Arc<Memory>>) -> &Memory {
+    match of_caller {
+        Some(memory) => memory,
+        None => host(),
+    }
+}
+
 /// Less than this is not counted where only the host limits memory.
 const LITTLE: u64 = 1 << 20;
 
@@ -111,8 +119,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            let memory = self.of_caller.as_deref().unwrap_or_else(host);
-            memory.held.fetch_sub(self.bytes, Ordering::Relaxed);
+            counter(&self.of_caller).held.fetch_sub(self.bytes, Ordering::Relaxed);
         }
     }
 }
@@ -193,7 +200,7 @@ impl Limits {
 
     /// The most that can be held at once.
     pub fn memory_limit(&self) -> u64 {
-        self.memory.as_deref().unwrap_or_else(host).limit
+        counter(&self.memory).limit
     }
 
     /// Whether anything but memory can stop it.
