@@ -69,16 +69,6 @@ check("flip", lambda: A.flip(0).contiguous(), a[::-1])
 check("sort", lambda: I.sort()[0], np.sort(I.numpy()))
 check("one_hot", lambda: Tensor([0, 2, 1]).one_hot(3), np.eye(3)[[0, 2, 1]])
 check("gather", lambda: A[Tensor([3, 1, 30])], a[[3, 1, 30]])
-check("arange", lambda: Tensor.arange(1000).sum(), 499500)
-
-
-def backward():
-    w = Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-    (w * w).sum().backward()
-    return w.grad
-
-
-check("backward", backward, np.array([[2, 4], [6, 8]], np.float32))
 
 
 @TinyJit
