@@ -128,3 +128,41 @@ fn a_failed_assertion_traps() {
     .remove(0);
     assert!(f.to_string().contains("assert"), "{f}");
 }
+
+/// Every kernel of the tests after every pass: it verifies, and its text is read back as what it was.
+#[test]
+fn text_is_read_back_after_every_pass() {
+    let (mut kernels, mut texts) = (0, 0);
+    for dir in ["tests/kernels", "tests/torture", "examples"] {
+        let dir = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(dir);
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|e| e != "ptx") {
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).unwrap();
+            let output = compile(&hostwarp_syntax::parse(&source), &Options::default());
+            for mut func in output.module.kernels.into_iter().filter_map(|k| k.function.ok()) {
+                kernels += 1;
+                check_text(&func);
+                hostwarp_ir::passes::run(&mut func, hostwarp_ir::passes::LOWER, |pass, func| {
+                    hostwarp_ir::verify(func).unwrap_or_else(|e| panic!("{}: {e}\n{func}", pass.name));
+                    check_text(func);
+                    texts += 1;
+                    true
+                });
+                hostwarp_ir::verify_primitive(&func).unwrap_or_else(|e| panic!("{e}\n{func}"));
+            }
+        }
+    }
+    assert!(kernels > 80 && texts > 1000, "{kernels} {texts}");
+}
+
+fn check_text(func: &hostwarp_ir::Function) {
+    let text = func.to_string();
+    let parsed = hostwarp_ir::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    assert_eq!(parsed.to_string(), text);
+    // Messages are numbered as they turn up in the text.
+    let same = parsed.kernels[0].blocks == func.blocks || !func.unsupported.is_empty();
+    assert!(same, "what is read is not what was printed:\n{text}");
+}

@@ -101,8 +101,15 @@ pub struct Report {
 /// What [`LaunchBuilder::emit`] shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Emit {
-    /// The core IR, simplified.
+    /// The core IR, as engines get it.
     Ir,
+    /// The core IR after a [pass](crate::passes), the `nth` time it is run.
+    IrAfter {
+        /// Its name.
+        pass: &'static str,
+        /// Counted from 1.
+        nth: usize,
+    },
     /// The plan.
     Plan,
     /// The vector IR: what is a scalar, what a vector, what is checked and where code is left.
@@ -442,6 +449,11 @@ impl<'a> LaunchBuilder<'a> {
         }
         match what {
             Emit::Ir => Ok(program.func().to_string()),
+            Emit::IrAfter { pass, nth } => {
+                let mut func = crate::module::linked(self.kernel.compiled())?;
+                hostwarp_ir::passes::lower_up_to(&mut func, pass, nth).map_err(Error::launch)?;
+                Ok(func.to_string())
+            }
             Emit::Plan => Ok(program.plan().to_string()),
             Emit::Vector => {
                 let program =

@@ -41,7 +41,7 @@ pub use hostwarp_interp::{Exceeded, Held, KernelFault, KernelFaultKind, Limits};
 pub use hostwarp_isa::Profile;
 pub use hostwarp_memory::MemoryError;
 pub use launch::{Arg, Effort, Emit, Engine, LaunchBuilder, MAX_CTA_THREADS, MAX_LOCAL, MAX_SHARED, Report};
-pub use module::{Kernel, Module, Options, Symbol};
+pub use module::{Kernel, Module, Options, Symbol, passes};
 pub use schedule::{Progress, RESIDENT};
 pub use stream::{Download, Event, Stream};
 

@@ -95,22 +95,26 @@ impl Made {
     }
 }
 
+/// Name and purpose of every pass over the IR.
+pub fn passes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ir::passes::PASSES.iter().map(|p| (p.name, p.about))
+}
+
+/// The kernel's function, with all it calls.
+pub(crate) fn linked(kernel: &compile::Kernel) -> Result<ir::Function, Error> {
+    match &kernel.function {
+        Ok(f) => Ok(f.clone()),
+        Err(Unusable::Unsupported { line, what }) => {
+            Err(Error::Unsupported { kernel: kernel.name.clone(), line: *line, what: what.clone() })
+        }
+        Err(other) => Err(Error::Bug(format!("kernel `{}` has no function: {other:?}", kernel.name))),
+    }
+}
+
 /// The kernel's function in primitive ops, simplified.
 pub(crate) fn primitive(kernel: &compile::Kernel) -> Result<ir::Function, Error> {
-    let mut f = match &kernel.function {
-        Ok(f) => f.clone(),
-        Err(Unusable::Unsupported { line, what }) => {
-            return Err(Error::Unsupported { kernel: kernel.name.clone(), line: *line, what: what.clone() });
-        }
-        Err(other) => return Err(Error::Bug(format!("kernel `{}` has no function: {other:?}", kernel.name))),
-    };
-    let look = |f: &ir::Function| hostwarp_system::limits::poll_many(f.inst_count());
-    ir::optimize(&mut f);
-    look(&f);
-    ir::expand::expand(&mut f, ir::expand::Caps::default());
-    look(&f);
-    ir::optimize(&mut f);
-    look(&f);
+    let mut f = linked(kernel)?;
+    ir::passes::lower(&mut f);
     match ir::verify_primitive(&f) {
         Ok(()) => Ok(f),
         Err(e) => Err(Error::Bug(format!("kernel `{}` came out wrong: {e}", kernel.name))),

@@ -17,7 +17,7 @@ pub(crate) struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// Lanes in a group of code made by way of the vector IR: a warp, and less where a warp would be several rows of the block and nobody can tell.
+    /// Lanes in a group of code made by way of the vector IR: a warp, and less where a warp would be several rows of the block and that is unobservable.
     pub(crate) fn vector_lanes(func: &Function, block: [u32; 3]) -> u32 {
         let one_row = |w: u32| block[1] * block[2] == 1 || block[0].is_multiple_of(w);
         let fewer = [16, 8].into_iter().find(|w| one_row(*w));
@@ -27,7 +27,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Narrower than a warp only where nobody can tell.
+    /// Narrower than a warp only where that is unobservable.
     pub(crate) fn lanes(&self) -> u32 {
         let Choice { func, block, .. } = *self;
         if !self.is_even(32) && may_split_warps(func) {
@@ -49,7 +49,7 @@ impl Choice<'_> {
         if self.plan.loops.iter().any(|l| l.divergent_exit) {
             return 32;
         }
-        // What a loop fetches is checked with every turn, once for all lanes.
+        // What a loop fetches is checked in every iteration, once for all lanes.
         let fetches = |l: &Loop| self.insts_of(l).any(|i| self.varies(i) && matches!(i.op, Op::Load(_)));
         let many = !self.takes_few() || self.waits() || self.plan.loops.iter().any(fetches);
         if self.is_plain() && many { 128 } else { 64 }

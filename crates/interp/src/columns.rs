@@ -176,7 +176,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Runs an op on integers that are the same in all lanes, or evenly spaced. Answers whether it could.
+    /// Runs an op on integers that are uniform or affine. Answers whether it could.
     #[inline]
     fn without_lanes(&mut self, inst: &Inst, dst: Dst) -> bool {
         let Some(op) = inst.affine else { return false };

@@ -177,7 +177,7 @@ impl Cta {
         Cta::with_room(launch, 1)
     }
 
-    /// Room for as many CTAs of the launch as the interpreter runs as one, which nobody can tell. They have to be [reset](Cta::reset_some) before they are run.
+    /// Capacity for as many CTAs of the launch as the interpreter runs as one, which is unobservable. They have to be [reset](Cta::reset_some) before they are run.
     pub fn for_some(launch: &Launch) -> Cta {
         Cta::with_room(launch, launch.ctas_as_one())
     }

@@ -56,7 +56,7 @@ pub(crate) struct Inst {
     /// A product added to something, which nobody reads but who adds another to it, and that before anything changes memory or what the first
     /// was added to.
     pub(crate) onward: bool,
-    /// What it makes of evenly spaced columns.
+    /// What it makes of affine columns.
     pub(crate) affine: Option<AffineOp>,
     pub(crate) line: u32,
 }

@@ -202,7 +202,7 @@ impl Regs {
         }
     }
 
-    /// Gives `n` lanes from `lane` on evenly spaced integers of 4 or 8 bytes.
+    /// Gives `n` lanes from `lane` on affine integers of 4 or 8 bytes.
     pub(crate) fn ramp(&self, at: Arg, lane: usize, n: usize, base: u64, stride: i64) {
         let bytes = usize::from(at.bytes);
         // SAFETY: lanes of a column lie one behind the other, all inside the buffer by the promise of the type.

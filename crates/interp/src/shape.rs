@@ -1,4 +1,4 @@
-//! Columns that need not be written out: what is the same in all lanes, or evenly spaced along the axes of the CTA.
+//! Columns that need not be written out: what is uniform, or affine along the axes of the CTA.
 //!
 //! The engine keeps the shape of every column while it runs. An op on columns of the same value is done once, and address
 //! arithmetic is done on a base and three strides instead of on every lane.
@@ -14,7 +14,7 @@ pub(crate) enum Shape {
     Uniform,
     /// The same everywhere, an integer or a bit that is the base.
     Known,
-    /// Evenly spaced along each axis, and not the same everywhere.
+    /// Affine along each axis, and not uniform.
     Affine,
     /// Anything: it has been loaded and is still where it was ([`crate::rows::InMemory`]).
     InMemory,
@@ -76,7 +76,7 @@ pub(crate) struct Affine {
 /// Lanes along each axis: lane `x + extents[0] · (y + extents[1] · z)` is at (x, y, z).
 pub(crate) type Extents = [u32; 3];
 
-/// The op of an instruction on scalar integers of 32 or 64 bits that evenly spaced columns stay so under.
+/// The op of an instruction on scalar integers of 32 or 64 bits that affine columns stay affine under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AffineOp {
     rule: Rule,
@@ -141,7 +141,7 @@ impl AffineOp {
         if self.wide { made } else { u64::from(made as u32) }
     }
 
-    /// The result; none where it is not evenly spaced, or too hard to tell.
+    /// The result; none where it is not affine, or too hard to tell.
     pub(crate) fn eval(self, a: &Affine, b: &Affine, extents: Extents) -> Option<Affine> {
         let wide = self.wide;
         let zip = |f: fn(i64, i64) -> i64| std::array::from_fn(|i| f(a.strides[i], b.strides[i]));
@@ -216,7 +216,7 @@ impl Affine {
         self.base.wrapping_add(offset)
     }
 
-    /// The column as rows of evenly spaced lanes, as long as can be.
+    /// The column as rows of affine lanes, as long as can be.
     pub(crate) fn rows(&self, extents: Extents) -> Rows {
         let mut rows = Rows { len: extents[0] as usize, stride: self.strides[0], step: 0, even: true };
         let mut whole = true; // so far all lanes are one row
@@ -240,7 +240,7 @@ impl Affine {
     }
 }
 
-/// Rows of lanes: lane `x` of row `r` has `base + x · stride`, and `r · step` more if rows are evenly spaced too.
+/// Rows of lanes: lane `x` of row `r` has `base + x · stride`, and `r · step` more if rows are affine too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rows {
     pub(crate) len: usize,

@@ -337,7 +337,7 @@ impl Builder {
 
     /// As [`finish`](Self::finish), each first value replaced by the second one everywhere.
     pub(crate) fn finish_with(mut self, replaced: &[(Value, Value)]) -> Function {
-        let mut subst = opt::Subst::new(&self.func);
+        let mut subst = subst::Subst::new(&self.func);
         for (old, new) in replaced {
             subst.set(*old, *new);
         }
@@ -349,7 +349,7 @@ impl Builder {
     /// Fills in all block arguments and returns the function, [verified](verify) in debug builds.
     pub fn finish(mut self) -> Function {
         let mut func = self.func;
-        let number = opt::prune_unreachable(&mut func);
+        let number = passes::unreachable::prune_unreachable(&mut func);
         let keep = |note: Note| match &number {
             None => Some(note),
             Some(number) => number[note.block as usize].map(|b| Note { block: b.0, ..note }),
@@ -365,7 +365,7 @@ impl Builder {
             std::mem::take(&mut self.defs).into_iter().filter_map(written).filter_map(keep).collect();
         let reads = std::mem::take(&mut self.reads).into_iter().filter_map(keep).collect();
         ssa::fill_in(&mut func, reads, writes);
-        opt::remove_trivial_params(&mut func);
+        passes::params::remove_trivial_params(&mut func);
         #[cfg(debug_assertions)]
         if let Err(e) = verify(&func) {
             panic!("builder made an invalid function: {e}\n{func}");

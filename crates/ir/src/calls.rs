@@ -198,7 +198,7 @@ pub fn link(module: &Module, kernel: &Function, options: Options) -> Result<Func
         func
     };
     let mut func = complete(kernel, &of_kernel);
-    promote::promote(&mut func);
+    passes::promote::promote(&mut func);
     let mut bodies: FxHashMap<FuncId, Function> = FxHashMap::default();
     let called =
         |f: &Function| -> Vec<FuncId> { calls(f).flat_map(|call| callees(module, f, call)).collect() };
@@ -216,7 +216,7 @@ pub fn link(module: &Module, kernel: &Function, options: Options) -> Result<Func
     let mut stack = if uses_stack(&func) { options.stack_bytes } else { 0 };
     if has_calls {
         for body in bodies.values_mut() {
-            promote::promote(body);
+            passes::promote::promote(body);
         }
         stack = options.stack_bytes;
         outline::outline(module, &mut func, &bodies, stack);
@@ -224,8 +224,8 @@ pub fn link(module: &Module, kernel: &Function, options: Options) -> Result<Func
         layout::frame(&mut func, stack);
     }
     layout::shared(module, &mut func);
-    opt::prune_unreachable(&mut func);
-    opt::remove_trivial_params(&mut func);
+    passes::unreachable::prune_unreachable(&mut func);
+    passes::params::remove_trivial_params(&mut func);
     #[cfg(debug_assertions)]
     if let Err(e) = verify(&func) {
         panic!("linking made an invalid function: {e}\n{func}");

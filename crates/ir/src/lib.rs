@@ -21,17 +21,16 @@
 //! [`verify`] checks all of it; after it says yes, no engine may panic.
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 mod build;
 pub mod calls;
-mod dominators;
 pub mod dot;
-pub mod fold;
 mod func;
-mod halves;
 mod op;
-mod opt;
-mod promote;
+mod parse;
+pub mod passes;
 mod ssa;
+mod subst;
 mod table;
 mod text;
 mod types;
@@ -40,8 +39,8 @@ mod verify;
 pub mod eval;
 pub mod expand;
 
+pub use analysis::{dominators, immediate_dominators};
 pub use build::{Builder, Var};
-pub use dominators::{dominators, immediate_dominators};
 pub use dot::Dot;
 pub use func::{
     Block, BlockData, Call, Callee, FuncId, Function, Inst, KernelInfo, Module, Slot, Target, Term, TrapKind,
@@ -51,7 +50,8 @@ pub use op::{
     AtomicOp, Axis, BarrierKind, FBin, FCmp, IntBin, IntCmp, IntUn, Mem, Op, Order, Round, Scope, Space,
     Special, Symbol,
 };
-pub use opt::optimize;
+pub use parse::{ParseError, Parsed, parse};
+pub use passes::{fold, optimize};
 pub use table::Table;
 pub use types::{Elem, Type};
 pub use verify::{verify, verify_primitive};

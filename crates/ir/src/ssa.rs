@@ -3,8 +3,8 @@
 //! A parameter is made only where different values meet and somebody needs the result (pruned SSA, in the sense of Cytron et al. 1991). One variable at a time, and only the
 //! blocks it is alive in are looked at: a register that is used in two blocks costs two blocks, however many there are, and one that is alive everywhere costs each of them once.
 
-use crate::dominators::immediate_dominators;
-use crate::opt::Subst;
+use crate::analysis::immediate_dominators;
+use crate::subst::Subst;
 use crate::{Block, Function, Inst, Op, Value};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
@@ -156,8 +156,7 @@ impl State {
         }
         let live = self.alive(reads);
         let from_start = self.live[0] == self.var;
-        if from_start && self.written[0].0 != self.var {
-            // Nobody reads it at the start of the entry, which comes after whatever is put there.
+        if from_start {
             let zero = func.new_value(func.ty(reads[0].value));
             self.subst.grow(func);
             self.zeros.push(Inst {
@@ -167,7 +166,9 @@ impl State {
                 result: Some(zero),
                 line: 0,
             });
-            self.written[0] = (self.var, zero);
+            if self.written[0].0 != self.var {
+                self.written[0] = (self.var, zero);
+            }
             self.top[0] = (self.var, zero);
         }
         let meets = self.meeting(&live, writes, from_start);

@@ -23,7 +23,10 @@ pub enum Table {
 
 impl Table {
     /// Every one.
-    pub const ALL: [Table; 6] = [Table::Rcp, Table::Rsqrt, Table::Lg2, Table::Ex2, Table::Sin, Table::Sqrt];
+    pub const ALL: [Table; 7] = {
+        use Table::*;
+        [Rcp, Rsqrt, Lg2, Ex2, Sin, Sqrt, Tanh]
+    };
 
     /// What it holds: a power of two of entries.
     pub const fn entries(self) -> &'static [u64] {

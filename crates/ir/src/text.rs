@@ -29,6 +29,16 @@ fn list(values: &[Value]) -> String {
     values.iter().map(|v| v.to_string()).collect::<Vec<_>>().join(", ")
 }
 
+/// How a trap without a message is spelled.
+pub(crate) fn trap(kind: TrapKind) -> String {
+    snake(&format!("{kind:?}"))
+}
+
+/// How a barrier is spelled.
+pub(crate) fn barrier(kind: BarrierKind) -> String {
+    format!("barrier.{}", snake(&format!("{kind:?}")))
+}
+
 /// `AddSatU` → `add_sat_u`.
 fn snake(name: &str) -> String {
     let mut out = String::new();
@@ -79,6 +89,7 @@ impl fmt::Display for Op {
             Op::Address(symbol) => match symbol {
                 Symbol::Slot(n) => write!(f, "address slot{n}"),
                 Symbol::Shared(n) => write!(f, "address shared{n}"),
+                Symbol::DynamicShared { align } => write!(f, "address dynamic_shared.{align}"),
                 other => write!(f, "address {}", snake(&format!("{other:?}"))),
             },
             Op::Int(op) => f.write_str(&snake(&format!("{op:?}"))),
@@ -138,6 +149,60 @@ impl Function {
         }
         s
     }
+
+    /// A terminator as text.
+    pub fn show_term(&self, term: &Term) -> String {
+        match term {
+            Term::Jump(t) => format!("jump {t}"),
+            Term::Branch(c, a, b) => format!("branch {c}, {a}, {b}"),
+            Term::Switch(c, ts) => {
+                let ts: Vec<String> = ts.iter().map(|t| t.to_string()).collect();
+                format!("switch {c}, [{}]", ts.join(", "))
+            }
+            Term::Exit => "exit".into(),
+            Term::Trap(TrapKind::Unsupported(n)) => {
+                let message = self.unsupported.get(*n as usize).map_or("", String::as_str);
+                format!("unsupported {message:?}")
+            }
+            Term::Trap(kind) => trap(*kind),
+            Term::Barrier { kind, id, count, next } => {
+                let count = count.map(|c| format!(", {c}")).unwrap_or_default();
+                format!("{} {id}{count}, {next}", barrier(*kind))
+            }
+            Term::Call(call) => {
+                let callee = match call.callee {
+                    Callee::Direct(id) => format!("f{}", id.0),
+                    Callee::Indirect(pointer) => format!("[{pointer}]"),
+                };
+                let results = call.results.iter().map(|r| format!("{r}: {}", self.ty(*r)));
+                let results: Vec<String> = results.collect();
+                let (results, args) = (results.join(", "), list(&call.args));
+                format!("({results}) = call {callee}({args}), stack {}, {}", call.stack, call.next)
+            }
+            Term::Return(values) if values.is_empty() => "return".into(),
+            Term::Return(values) => format!("return {}", list(values)),
+            Term::WarpSync { mask, next } => format!("warp_sync {mask}, {next}"),
+        }
+    }
+}
+
+impl fmt::Display for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, Slot { size, align }) in self.shared.iter().enumerate() {
+            writeln!(f, "shared{n}: {size} bytes, align {align}")?;
+        }
+        if !self.taken.is_empty() {
+            let taken: Vec<String> = self.taken.iter().map(|id| format!("f{}", id.0)).collect();
+            writeln!(f, "taken {}", taken.join(", "))?;
+        }
+        for (n, function) in self.functions.iter().enumerate() {
+            match function {
+                Some(function) => write!(f, "f{n} = {function}")?,
+                None => writeln!(f, "f{n} = none")?,
+            }
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for Function {
@@ -159,52 +224,24 @@ impl fmt::Display for Function {
             let params: Vec<String> = data.params.iter().map(|p| format!("{p}: {}", self.ty(*p))).collect();
             writeln!(f, "{b}({}):", params.join(", "))?;
             let mut line = 0;
-            for i in &data.insts {
-                let text = self.show(i);
-                let name =
-                    i.result.and_then(|r| self.names.get(&r)).map(|n| format!(" ({n})")).unwrap_or_default();
-                if i.line != line && i.line != 0 {
-                    line = i.line;
-                    writeln!(f, "    {text:<56} ; line {line}{name}")?;
-                } else if name.is_empty() {
-                    writeln!(f, "    {text}")?;
+            // Where it comes from is said where that changes.
+            let mut show = |text: String, from: u32, name: Option<&String>| {
+                let mut note = String::new();
+                if from != line {
+                    line = from;
+                    note = format!(" line {line}");
+                }
+                note += &name.map(|n| format!(" ({n})")).unwrap_or_default();
+                if note.is_empty() {
+                    writeln!(f, "    {text}")
                 } else {
-                    writeln!(f, "    {text:<56} ;{name}")?;
+                    writeln!(f, "    {text:<56} ;{note}")
                 }
+            };
+            for i in &data.insts {
+                show(self.show(i), i.line, i.result.and_then(|r| self.names.get(&r)))?;
             }
-            match &data.term {
-                Term::Jump(t) => writeln!(f, "    jump {t}")?,
-                Term::Branch(c, a, b) => writeln!(f, "    branch {c}, {a}, {b}")?,
-                Term::Switch(c, ts) => {
-                    let ts: Vec<String> = ts.iter().map(|t| t.to_string()).collect();
-                    writeln!(f, "    switch {c}, [{}]", ts.join(", "))?
-                }
-                Term::Exit => writeln!(f, "    exit")?,
-                Term::Trap(TrapKind::Unsupported(n)) => {
-                    writeln!(f, "    unsupported {:?}", self.unsupported[*n as usize])?
-                }
-                Term::Trap(k) => writeln!(f, "    {}", snake(&format!("{k:?}")))?,
-                Term::Barrier { kind, id, count, next } => {
-                    let count = count.map(|c| format!(", {c}")).unwrap_or_default();
-                    writeln!(f, "    barrier.{} {id}{count}, {next}", snake(&format!("{kind:?}")))?
-                }
-                Term::Call(call) => {
-                    let callee = match call.callee {
-                        Callee::Direct(id) => format!("f{}", id.0),
-                        Callee::Indirect(pointer) => format!("[{pointer}]"),
-                    };
-                    let results = call.results.iter().map(|r| format!("{r}: {}", self.ty(*r)));
-                    let results: Vec<String> = results.collect();
-                    let (results, args) = (results.join(", "), list(&call.args));
-                    writeln!(
-                        f,
-                        "    ({results}) = call {callee}({args}), stack {}, {}",
-                        call.stack, call.next
-                    )?
-                }
-                Term::Return(values) => writeln!(f, "    return {}", list(values))?,
-                Term::WarpSync { mask, next } => writeln!(f, "    warp_sync {mask}, {next}")?,
-            }
+            show(self.show_term(&data.term), data.term_line, None)?;
         }
         writeln!(f, "}}")
     }

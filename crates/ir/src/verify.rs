@@ -292,9 +292,9 @@ fn check_dominance(func: &Function) -> Result<(), String> {
             }
         }
     }
-    let dominance = Dominance::new(func);
+    let dominators = analysis::Dominators::new(func);
     for b in func.block_ids() {
-        if !dominance.reached(b) {
+        if !dominators.reached(b) {
             continue; // unreachable: never runs
         }
         let data = func.block(b);
@@ -303,7 +303,7 @@ fn check_dominance(func: &Function) -> Result<(), String> {
                 if h == b {
                     n <= at
                 } else {
-                    dominance.dominates(h, b)
+                    dominators.dominates(h, b)
                 }
             }
             None => false,
@@ -319,46 +319,4 @@ fn check_dominance(func: &Function) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Which blocks are on every way to which.
-pub(crate) struct Dominance {
-    /// Numbers of a depth-first walk over the dominator tree, which answer at once.
-    enter: Vec<usize>,
-    leave: Vec<usize>,
-}
-
-impl Dominance {
-    pub(crate) fn new(func: &Function) -> Dominance {
-        let n = func.blocks.len();
-        let mut children = vec![vec![]; n];
-        for (b, parent) in dominators(func).iter().enumerate() {
-            if let Some(p) = parent {
-                children[p.index()].push(b);
-            }
-        }
-        let (mut enter, mut leave, mut clock) = (vec![usize::MAX; n], vec![0; n], 0);
-        let mut stack = vec![(0usize, false)];
-        while let Some((b, done)) = stack.pop() {
-            clock += 1;
-            if done {
-                leave[b] = clock;
-            } else {
-                enter[b] = clock;
-                stack.push((b, true));
-                stack.extend(children[b].iter().map(|c| (*c, false)));
-            }
-        }
-        Dominance { enter, leave }
-    }
-
-    /// Whether there is any way to a block.
-    fn reached(&self, b: Block) -> bool {
-        self.enter[b.index()] != usize::MAX
-    }
-
-    pub(crate) fn dominates(&self, a: Block, b: Block) -> bool {
-        let (a, b) = (a.index(), b.index());
-        self.enter[a] <= self.enter[b] && self.leave[b] <= self.leave[a]
-    }
 }

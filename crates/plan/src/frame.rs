@@ -1,6 +1,6 @@
 //! Where values live in the frame of a CTA.
 
-use crate::live::Liveness;
+use hostwarp_ir::analysis::Liveness;
 use hostwarp_ir::{Block, Elem, Function, Op, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 /// time, copies of a value under another type, and a parameter with what a loop hands to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The slot of each value; none for values that are [made again](crate::Plan::remat) or never computed.
+    /// The slot of each value; none for values that are [rematerialised](crate::Plan::remat) or never computed.
     pub slot: Vec<Option<u32>>,
     /// Values needed only inside the block that defines them.
     pub local: Vec<bool>,
@@ -156,7 +156,7 @@ impl Layout<'_> {
     }
 
     /// Finds values that can be computed right where the parameter lives that they are handed to: those made when the
-    /// parameter's old value is no longer needed, and never needed together with a later one. Saves a copy per turn of a loop. Answers (value, parameter).
+    /// parameter's old value is no longer needed, and never needed together with a later one. Saves a copy per iteration of a loop. Answers (value, parameter).
     fn in_place(&mut self) -> Vec<(Value, Value)> {
         let mut found: Vec<(Value, Value)> = vec![];
         let mut joined: FxHashSet<Value> = FxHashSet::default();

@@ -6,10 +6,10 @@
 //!   [next](Plan::runs_next): the convergence rule, docs/convergence.md;
 //! - where lanes may [stop](Plan::suspends) and what they [need](Plan::live_in) to go on there;
 //! - where each value lives in the [frame](Frame) that engines hand to each other;
-//! - which values are the same, or evenly spaced, in all lanes of a group ([`Shape`]), which branches may
+//! - which values are uniform or affine over the lanes of a group ([`Shape`]), which branches may
 //!   [split](Plan::divergent) a group, and which blocks may be run by [part](Plan::masked) of it.
 //!
-//! Shapes hold for lanes that run *together*: an engine that lets lanes of one group run the same block at different times
+//! Shapes hold for lanes that are *converged*: an engine that lets lanes of one group run the same block at different times
 //! (the interpreter, when one lane waits for another) must not rely on them.
 #![forbid(unsafe_code)]
 
@@ -31,6 +31,7 @@ pub use frame::Frame;
 pub use order::Loop;
 pub use split::may_split_warps;
 
+use hostwarp_ir::analysis::Liveness;
 use hostwarp_ir::{Block, Function, Op, Special, Term, Value};
 
 /// What the analysis may take for granted about launches.
@@ -109,7 +110,7 @@ impl Assume {
     }
 }
 
-/// How a value differs between the lanes of a group that run together.
+/// How a value differs between the converged lanes of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
     /// The same in all lanes.
@@ -162,9 +163,9 @@ pub struct Plan {
     /// Blocks at whose start a lane may wait: targets of back-edges, what follows a barrier or a warp synchronisation, and the entry.
     pub suspends: Vec<bool>,
     /// What a lane needs at the start of a block, its parameters included, in ascending order; values that can be
-    /// [made again](Plan::remat) left out.
+    /// [rematerialised](Plan::remat) not counted.
     pub live_in: Vec<Vec<Value>>,
-    /// Constants and specials that only depend on launch, CTA and lane: never in a frame, made again where needed.
+    /// Constants and specials that only depend on launch, CTA and lane: never in a frame, rematerialised where needed.
     pub remat: Vec<bool>,
     /// Values that can be computed ahead for a launch or a CTA.
     pub invariance: Vec<Invariance>,
@@ -200,7 +201,7 @@ impl Plan {
         }
         let remat = remat(func);
         let invariance = invariance(func, &order);
-        let live = live::Liveness::new(func, &order, &remat);
+        let live = Liveness::new(func, &order, &remat);
         let shape::Shapes { shape, divergent, masked, split } =
             shape::shapes(func, &order, &position, &loops, &loop_of, assume, &invariance);
         for (l, split) in loops.iter_mut().zip(split) {
@@ -208,7 +209,7 @@ impl Plan {
             l.waits = waits::waits(func, l);
         }
         let frame = Frame::new(func, &order, &position, &live, &remat, assume.share_slots);
-        let pressure = live.pressure(func, &order, &shape);
+        let pressure = live::pressure(&live, func, &order, &shape);
         Plan {
             assume,
             order,

@@ -1,7 +1,7 @@
 //! Whether the lanes of a warp may run in parts, one part after the other from barrier to barrier.
 //!
 //! A warp's memory operations happen in the order of its instructions, over all its lanes. Run in parts, one part's later operations
-//! come before another part's earlier ones. Nobody can tell unless two of them may meet in one place and one of them writes there.
+//! come before another part's earlier ones. That is unobservable unless two of them may meet in one place and one of them writes there.
 //! Which of two stores of different lanes stays is left open, as PTX leaves it.
 
 use hostwarp_ir::{Block, Function, Mem, Op, Space, Term};
@@ -22,7 +22,7 @@ struct Access {
     space: Space,
 }
 
-/// Whether nobody can tell that the lanes of a warp run in parts: between two barriers no lane reads what another may write.
+/// Whether it is unobservable that the lanes of a warp run in parts: between two barriers no lane reads what another may write.
 pub fn may_split_warps(func: &Function) -> bool {
     let mut accesses: Vec<Access> = vec![];
     for (b, data) in func.blocks.iter().enumerate() {

@@ -287,9 +287,7 @@ fn traits(kernel: &Kernel) -> BTreeSet<&'static str> {
 pub fn ops(kernel: &hostwarp::Kernel) -> Vec<String> {
     let Ok(f) = &kernel.compiled().function else { return vec![] };
     let mut f = f.clone();
-    ir::optimize(&mut f);
-    ir::expand::expand(&mut f, ir::expand::Caps::default());
-    ir::optimize(&mut f);
+    ir::passes::lower(&mut f);
     let found: BTreeSet<String> = f.blocks.iter().flat_map(|b| &b.insts).map(|i| op_name(&i.op)).collect();
     found.into_iter().collect()
 }

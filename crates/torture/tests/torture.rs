@@ -193,3 +193,22 @@ fn the_simulator_runs_lanes_that_diverge() {
     assert_eq!(done.memory[64..68], [3, 4, 3, 4]);
     assert_eq!(done.divergent.into_iter().collect::<Vec<_>>(), [(0, 1)]);
 }
+
+/// The IR of generated kernels, as linked and as engines get it, is read back from its text.
+#[test]
+fn the_text_of_the_ir_is_read_back() {
+    use hostwarp::ir;
+    let device = hostwarp::Device::new().unwrap();
+    let check = |func: &ir::Function| {
+        let text = func.to_string();
+        let parsed = ir::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert!(parsed.kernels[0].blocks == func.blocks && parsed.to_string() == text, "{text}");
+    };
+    for seed in (0..24).flat_map(|n| [n, WIDE | n]) {
+        let module = device.load("torture", generate(seed).text().as_bytes()).unwrap();
+        let mut func = module.kernel("torture").unwrap().compiled().function.clone().unwrap();
+        check(&func);
+        ir::passes::lower(&mut func);
+        check(&func);
+    }
+}

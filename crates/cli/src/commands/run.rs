@@ -85,9 +85,9 @@ pub struct Run {
     /// How the jit makes its code. Never changes a bit.
     #[arg(long, value_enum, value_name = "WAY")]
     pipeline: Option<PipelineArg>,
-    /// Show the kernel on its way instead of running it.
-    #[arg(long, value_name = "STAGE")]
-    emit: Option<EmitArg>,
+    /// Show the kernel on its way instead of running it: ir, ir:PASS[,N] (the IR after the first or Nth run of a pass), plan, vector, llvm.
+    #[arg(long, value_name = "STAGE", value_parser = stage, long_help = stage_help())]
+    emit: Option<Emit>,
     /// For programs.
     #[arg(long)]
     pub json: bool,
@@ -195,12 +195,34 @@ enum PipelineArg {
     Direct,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum, Debug)]
-enum EmitArg {
-    Ir,
-    Plan,
-    Vector,
-    Llvm,
+fn stage(text: &str) -> Result<Emit, String> {
+    Ok(match text {
+        "ir" => Emit::Ir,
+        "plan" => Emit::Plan,
+        "vector" => Emit::Vector,
+        "llvm" => Emit::Llvm,
+        _ => {
+            let what = text.strip_prefix("ir:").ok_or("one of ir, ir:PASS[,N], plan, vector, llvm")?;
+            let (name, nth) = what.split_once(',').unwrap_or((what, "1"));
+            let pass = hostwarp::passes().map(|(name, _)| name).find(|n| *n == name);
+            let names = || hostwarp::passes().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+            Emit::IrAfter {
+                pass: pass.ok_or_else(|| format!("no pass is called `{name}`; there are {}", names()))?,
+                nth: nth.parse().map_err(|_| format!("`{nth}` is no number"))?,
+            }
+        }
+    })
+}
+
+fn stage_help() -> String {
+    let mut help =
+        "Show the kernel on its way instead of running it: ir, plan, vector or llvm, or ir:PASS[,N], the IR after \
+                    the first (Nth) run of a pass. Passes:\n"
+            .to_string();
+    for (name, about) in hostwarp::passes() {
+        help += &format!("  {name:<18} {about}\n");
+    }
+    help
 }
 
 /// A buffer made for an argument.
@@ -280,12 +302,7 @@ impl Run {
             launch = launch.paths(Paths::Vector);
         }
         if let Some(stage) = self.emit {
-            let text = launch.emit(match stage {
-                EmitArg::Ir => Emit::Ir,
-                EmitArg::Plan => Emit::Plan,
-                EmitArg::Vector => Emit::Vector,
-                EmitArg::Llvm => Emit::Llvm,
-            });
+            let text = launch.emit(stage);
             return Ok(output::print(&format!("{}\n", text.map_err(|e| explain(e, &source))?.trim_end()))?);
         }
 

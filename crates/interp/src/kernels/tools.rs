@@ -165,7 +165,7 @@ macro_rules! bounds {
 bounds!(u32);
 bounds!(u64);
 
-/// `n` evenly spaced integers; the first argument holds the first of them and the stride.
+/// `n` affine integers; the first argument holds the first of them and the stride.
 struct Ramp<T>(PhantomData<T>);
 
 macro_rules! ramp {

@@ -157,7 +157,7 @@ impl Generator {
         }
     }
 
-    /// A loop of a few turns, as many in each lane or not, with a way out in the middle now and then.
+    /// A loop of a few iterations, as many in each lane or not, with a way out in the middle now and then.
     fn counted(&mut self, depth: u32) {
         let (head, body, out) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
         let k = self.b.new_var(Type::I32);
@@ -181,7 +181,7 @@ impl Generator {
         let i = self.b.get(k);
         let i = self.b.int_imm(IntBin::Add, i, 1);
         self.b.set(k, i);
-        // Seen outside too, so that the last turn matters.
+        // Seen outside too, so that the last iteration matters.
         let to = self.pick(|g| &g.ints);
         if self.r.below(3) == 0 {
             self.b.set(to, i);

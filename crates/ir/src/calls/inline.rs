@@ -1,7 +1,7 @@
 //! Inlining: a copy of the callee's blocks takes the place of the call.
 
 use super::{Inlined, splice};
-use crate::opt::Subst;
+use crate::subst::Subst;
 use crate::*;
 use rustc_hash::FxHashMap;
 

@@ -21,8 +21,19 @@ mod flush;
 mod round;
 mod soft;
 
+use crate::passes::{Changed, Pass};
 use crate::{Elem, Function, Inst, Op, Round, Type};
 use emit::Emit;
+
+/// The pass, for engines that have the primitive ops only.
+pub(crate) const PASS: Pass = Pass {
+    name: "expand",
+    about: "spell float ops out in exact sequences of primitive ones",
+    run: |func, _| {
+        expand(func, Caps::default());
+        Changed::Values
+    },
+};
 
 /// What an engine can do beyond the primitive ops.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Hash)]

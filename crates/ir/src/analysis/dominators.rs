@@ -11,6 +11,66 @@ pub fn dominators(func: &Function) -> Vec<Option<Block>> {
     tree.into_iter().map(|d| d.map(|d| Block(d as u32))).collect()
 }
 
+/// The dominator tree of a function's blocks.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Dominators {
+    parent: Vec<Option<Block>>,
+    /// Numbers of a depth-first walk over the tree, which answer [`Dominators::dominates`] at once.
+    enter: Vec<u32>,
+    leave: Vec<u32>,
+    preorder: Vec<Block>,
+}
+
+impl Dominators {
+    /// Of this function.
+    pub fn new(func: &Function) -> Dominators {
+        let n = func.blocks.len();
+        let parent = dominators(func);
+        let mut children = vec![vec![]; n];
+        for (b, parent) in parent.iter().enumerate() {
+            if let Some(p) = parent {
+                children[p.index()].push(b);
+            }
+        }
+        let (mut enter, mut leave, mut clock) = (vec![u32::MAX; n], vec![0; n], 0);
+        let mut preorder = vec![];
+        let mut stack = vec![(0usize, false)];
+        while let Some((b, done)) = stack.pop() {
+            clock += 1;
+            if done {
+                leave[b] = clock;
+            } else {
+                enter[b] = clock;
+                preorder.push(Block(b as u32));
+                stack.push((b, true));
+                stack.extend(children[b].iter().rev().map(|c| (*c, false)));
+            }
+        }
+        Dominators { parent, enter, leave, preorder }
+    }
+
+    /// The immediate dominator; none for the entry and for blocks that cannot be reached.
+    pub fn parent(&self, b: Block) -> Option<Block> {
+        self.parent[b.index()]
+    }
+
+    /// The blocks that can be reached, each behind the one that dominates it immediately.
+    pub fn preorder(&self) -> &[Block] {
+        &self.preorder
+    }
+
+    /// Whether there is any way to a block.
+    pub fn reached(&self, b: Block) -> bool {
+        self.enter[b.index()] != u32::MAX
+    }
+
+    /// Whether every way to `b` leads through `a`, or they are the same.
+    pub fn dominates(&self, a: Block, b: Block) -> bool {
+        let (a, b) = (a.index(), b.index());
+        self.enter[a] <= self.enter[b] && self.leave[b] <= self.leave[a]
+    }
+}
+
 /// Immediate dominators in any graph of `n` nodes; `None` for the root and for what cannot be reached from it. `successors` appends those of a
 /// node to a list.
 ///

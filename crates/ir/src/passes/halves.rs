@@ -2,10 +2,26 @@
 //! is carried as f32, what it only reads is widened before it, and what only those who leave it need as f16 is narrowed there. Nothing
 //! is rounded elsewhere than it was: an f16 held as f32 is the same number.
 
-use crate::opt::Subst;
+use super::{Changed, Pass};
+use crate::analysis::{Analyses, Cycles};
+use crate::subst::Subst;
 use crate::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
+
+/// Before loops and round them.
+pub(crate) const WIDEN: Pass = Pass {
+    name: "widen-halves",
+    about: "carry as f32 what is only ever widened from f16, and widen before a loop what the loop only reads",
+    run: widen,
+};
+
+/// After loops.
+pub(crate) const NARROW: Pass = Pass {
+    name: "narrow-halves",
+    about: "narrow to f16 behind a loop what the loop also has as f32",
+    run: narrow_after_loops,
+};
 
 /// Whether an instruction turns f16 into f32.
 fn widens(func: &Function, i: &Inst) -> bool {
@@ -23,13 +39,15 @@ fn convert(arg: Value, result: Value, line: u32) -> Inst {
 }
 
 /// Carries as f32 what is only ever widened, and widens before a loop what the loop only reads. What was replaced is left for dead.
-pub(crate) fn widen(func: &mut Function) {
-    if any_widens(func) {
-        let mut subst = Subst::new(func);
-        widen_params(func, &mut subst);
-        widen_before_loops(func, &mut subst);
-        subst.apply(func);
+fn widen(func: &mut Function, analyses: &mut Analyses) -> Changed {
+    if !any_widens(func) {
+        return Changed::Nothing;
     }
+    let mut subst = Subst::new(func);
+    widen_params(func, &mut subst);
+    widen_before_loops(func, &mut subst, &analyses.cycles(func));
+    subst.apply(func);
+    Changed::Values
 }
 
 fn widen_params(func: &mut Function, subst: &mut Subst) {
@@ -91,8 +109,8 @@ fn widen_params(func: &mut Function, subst: &mut Subst) {
     subst.grow(func);
 }
 
-fn widen_before_loops(func: &mut Function, subst: &mut Subst) {
-    let depth = loop_depths(func);
+fn widen_before_loops(func: &mut Function, subst: &mut Subst, cycles: &Cycles) {
+    let depth = cycles.depths();
     let mut made: FxHashMap<Value, (usize, usize)> = FxHashMap::default(); // block, and the place right after
     for (b, data) in func.blocks.iter().enumerate() {
         made.extend(data.params.iter().map(|p| (*p, (b, 0))));
@@ -144,11 +162,11 @@ fn widen_before_loops(func: &mut Function, subst: &mut Subst) {
 }
 
 /// Where a loop makes an f16 and also has it as f32, those outside take the f32 and narrow it again, so that the loop need not keep both.
-pub(crate) fn narrow_after_loops(func: &mut Function) {
+fn narrow_after_loops(func: &mut Function, analyses: &mut Analyses) -> Changed {
     if !any_widens(func) {
-        return;
+        return Changed::Nothing;
     }
-    let depth = loop_depths(func);
+    let depth = analyses.cycles(func).depths();
     let mut wide: FxHashMap<Value, (usize, Value)> = FxHashMap::default();
     for (b, data) in func.blocks.iter().enumerate() {
         let made: FxHashSet<Value> = data.insts.iter().filter_map(|i| i.result).collect();
@@ -181,31 +199,5 @@ pub(crate) fn narrow_after_loops(func: &mut Function) {
             n += 1;
         }
     }
-}
-
-/// In how many natural loops each block is.
-fn loop_depths(func: &Function) -> Vec<u32> {
-    let n = func.blocks.len();
-    let dominance = verify::Dominance::new(func);
-    let mut preds = vec![vec![]; n];
-    let mut ends: FxHashMap<usize, Vec<usize>> = FxHashMap::default(); // header: who goes back to it
-    for b in func.block_ids() {
-        for t in func.block(b).term.targets() {
-            preds[t.block.index()].push(b.index());
-            if dominance.dominates(t.block, b) {
-                ends.entry(t.block.index()).or_default().push(b.index());
-            }
-        }
-    }
-    let mut depth = vec![0; n];
-    for (header, mut work) in ends {
-        let mut inside = FxHashSet::from_iter([header]);
-        while let Some(b) = work.pop() {
-            if inside.insert(b) {
-                work.extend(&preds[b]);
-            }
-        }
-        inside.iter().for_each(|b| depth[*b] += 1);
-    }
-    depth
+    Changed::Values
 }
