@@ -5,7 +5,11 @@
 //! runs. What has no operands (constants, specials) is equal wherever it stands and goes to the entry. Not done: equal values through block parameters,
 //! other loads, and anything under different guards. One walk over the dominator tree, one look-up per instruction.
 //!
-//! Why here, behind nvcc's own: expansion of float ops, meanings of instructions and promoted slots make duplicates nobody saw before.
+//! Why here, behind nvcc's own: expansion of float ops, meanings of instructions and promoted slots make duplicates nobody saw before, and code compiled with -G
+//! computes an address at each access. Ops that are left of 21 kernels: with -G 1,214 before and 1,118 with it and `if-convert`; at -O3 3,377 and 3,362.
+//!
+//! Loop-invariant code motion was tried beside it and left out: what moves is mostly a function of the lane's number, which engines rematerialise, and in front of a
+//! loop it is live across every suspension point inside (a warp's sum by shuffles went from 5 permutations to 141 lines with masks).
 
 use super::{Changed, Pass};
 use crate::analysis::{Analyses, Dominators};
