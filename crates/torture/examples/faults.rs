@@ -29,6 +29,10 @@ struct Fault {
 
 #[rustfmt::skip]
 const FAULTS: &[Fault] = &[
+    Fault { what: "if-conversion selects the other side", file: "ir/src/passes/if_convert.rs", from: "args: smallvec![c, a, b]", to: "args: smallvec![c, b, a]" },
+    Fault { what: "value numbering takes differences to commute", file: "ir/src/passes/gvn.rs", from: "Op::Int(Add | Mul |", to: "Op::Int(Sub | Add | Mul |" },
+    Fault { what: "threading of guards exits where the comparison fails", file: "ir/src/passes/guards.rs", from: "true => Term::Branch(*leaf, exit.clone(), next),", to: "true => Term::Branch(*leaf, next, exit.clone())," },
+    Fault { what: "folding takes a predicate for its negation", file: "ir/src/passes/fold.rs", from: "if is_one == wanted { Same(c) }", to: "if is_one != wanted { Same(c) }" },
     Fault { what: "lanes that are not running take the other way of a branch", file: "jit/src/emit/control.rs", from: "to_no = self.t.inst(format_args!(\"and {lanes} {mask}, {to_no}\"));", to: "" },
     Fault { what: "values that leave a loop at different turns count as uniform", file: "plan/src/shape.rs", from: "let escapes = self.escapes", to: "let escapes = false && self.escapes" },
     Fault { what: "lanes that leave a loop overwrite what others took out of it", file: "jit/src/emit/control.rs", from: "leaves_a_loop || !first", to: "!first" },
@@ -85,7 +89,7 @@ const SHAPES: &[Fault] = &[
     Fault { what: "reconvergence: a loop ends though the first lane waits for its next iteration", file: "jit/src/emit/control.rs", from: "let any = self.t.inst(format_args!(\"icmp ne i{w} {bits}, 0\"));\n            let (again, on)", to: "let any = self.t.inst(format_args!(\"icmp ugt i{w} {bits}, 1\"));\n            let (again, on)" },
     Fault { what: "reconvergence: in the interpreter the first lane is lost where others wait", file: "interp/src/exec.rs", from: "for (m, new) in g.masks.iter_mut().zip(masks) {\n                *m |= new;", to: "for (m, new) in g.masks.iter_mut().zip(masks) {\n                *m |= new & !1;" },
     Fault { what: "reconvergence: in the interpreter a switch takes lanes behind the first of its warp along", file: "interp/src/exec.rs", from: "u32::from(to[w][l] == target) << l", to: "u32::from(to[w][l] >= target) << l" },
-    Fault { what: "liveness: values are not alive round a back edge", file: "plan/src/live.rs", from: "if from != home {\n                        work.push(from);", to: "if from != home && from < b {\n                        work.push(from);" },
+    Fault { what: "liveness: values are not alive round a back edge", file: "ir/src/analysis/liveness.rs", from: "if from != home {\n                        work.push(from);", to: "if from != home && from < b {\n                        work.push(from);" },
     Fault { what: "liveness: variables are not alive round a back edge", file: "ir/src/ssa.rs", from: ".filter(|from| !written(from))", to: ".filter(|from| !written(from) && **from < b)" },
     Fault { what: "liveness: a value is computed in the slot of a parameter that is needed still", file: "plan/src/frame.rs", from: "&& !self.live.is_live_out(*b, *p)\n", to: "" },
     Fault { what: "liveness: a slot is free in the block where its value ends", file: "plan/src/frame.rs", from: "*last < from", to: "*last <= from" },
