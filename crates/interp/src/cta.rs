@@ -195,7 +195,7 @@ impl Cta {
     /// Becomes room for a single CTA.
     pub fn shrink(&mut self, launch: &Launch) {
         let held = self.held.take();
-        *self = Cta { held: held, ..Cta::new(launch) };
+        *self = Cta { held, ..Cta::new(launch) };
     }
 
     fn with_room(launch: &Launch, room: u32) -> Cta {
