@@ -49,7 +49,7 @@ pub use func::{
 };
 pub use op::{
     AtomicOp, Axis, BarrierKind, FBin, FCmp, IntBin, IntCmp, IntUn, Mem, Op, Order, Round, Scope, Space,
-    Special, Symbol,
+    Special, Symbol, SystemCall,
 };
 pub use opt::optimize;
 pub use table::Table;
