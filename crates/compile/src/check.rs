@@ -2,7 +2,7 @@
 
 use crate::body::Role;
 use crate::cache::Cache;
-use crate::call::{Signature, is_builtin};
+use crate::call::Signature;
 use crate::diagnostic::{Code, Diagnostic, Severity, Sink};
 use crate::layout::{Place, TEXTURES, Variable, align_up, ir_space};
 use crate::module::Param;
@@ -103,8 +103,6 @@ pub(crate) struct Checker<'m> {
     pub next_declaration: u32,
     /// The instruction that is being looked at goes to a label.
     pub branching: bool,
-    /// An operand that is not supported yet, found in the instruction that is being looked at.
-    pub missing: Option<String>,
     /// Where syntax errors begin, ascending: what contains one is not looked at twice.
     pub syntax_errors: Vec<u32>,
     /// The functions, and what kernels and functions share.
@@ -137,7 +135,6 @@ impl<'m> Checker<'m> {
             item: Span::at(0),
             next_declaration: 0,
             branching: false,
-            missing: None,
             syntax_errors: vec![],
             program: ir::Module::default(),
             bodies: FxHashSet::default(),
@@ -523,7 +520,7 @@ impl<'m> Checker<'m> {
     /// Puts kernels and the functions they call together.
     fn link(&mut self) {
         for callable in &self.callables {
-            if let (false, Some(at)) = (callable.defined || is_builtin(callable.name), callable.called) {
+            if let (false, Some(at)) = (callable.defined || is_builtin(callable), callable.called) {
                 let what = format!("the function `{}` of another module", callable.name);
                 let d = Diagnostic::new(Code::UnsupportedFeature, format!("{what} is not supported yet"), at)
                     .note("kernels that call it cannot be launched; all others can");
@@ -536,7 +533,7 @@ impl<'m> Checker<'m> {
             let (uses, head) = self.kernel_uses[n].clone();
             let (reached, shared) = self.reached(uses);
             let name = &self.out.kernels[n].name;
-            let bytes = ir::calls::shared_layout(&self.program.shared, shared).bytes;
+            let bytes = ir::calls::shared_layout(&self.program.shared, shared, 0).bytes;
             const MOST_SHARED: u64 = 0xc000;
             if bytes > MOST_SHARED {
                 let text = format!(
@@ -698,6 +695,11 @@ pub(crate) struct BodyResult {
     pub uses: Uses,
 }
 
+/// Whether a function that no module defines is there all the same.
+fn is_builtin(callable: &Callable<'_>) -> bool {
+    crate::host::find(callable.name, &callable.signature).is_some()
+}
+
 /// Why a function that is called cannot be run.
 fn why_not(callable: &Callable<'_>, lines: &LineIndex) -> Option<Unusable> {
     if callable.defined {
@@ -705,7 +707,7 @@ fn why_not(callable: &Callable<'_>, lines: &LineIndex) -> Option<Unusable> {
     }
     let line = lines.line(callable.called.unwrap_or(callable.declared).start);
     let what = format!("the function `{}` of another module", callable.name);
-    (!is_builtin(callable.name)).then_some(Unusable::Unsupported { line, what })
+    (!is_builtin(callable)).then_some(Unusable::Unsupported { line, what })
 }
 
 /// Whether there is an error among these.

@@ -3,6 +3,7 @@
 use crate::cta::WARP;
 use crate::fault::KernelFaultKind;
 use crate::lower::Code;
+use crate::system::{Heap, Printer};
 use hostwarp_ir::Function;
 use hostwarp_memory::{Block, DeviceMemory, Space};
 use hostwarp_plan::{Assume, Plan};
@@ -59,7 +60,6 @@ const REGISTERS_AS_ONE: u32 = 64 << 10;
 const LOCAL_AS_ONE: u64 = 1 << 20;
 
 /// A launch: shared by all threads that run its CTAs.
-#[derive(Debug)]
 pub struct Launch<'a> {
     /// What runs.
     pub program: &'a Program,
@@ -77,12 +77,27 @@ pub struct Launch<'a> {
     pub dynamic_shared: u32,
     /// Device address of the module's global variables.
     pub globals_base: u64,
+    /// Device address of the memory that CTAs of a cooperative launch meet in; 0 if it is none.
+    pub grid_workspace: u64,
     /// Number of the launch (`%gridid`).
     pub grid_id: u64,
     /// When the launch began: clocks count from here.
     pub start: Instant,
     /// When it has to stop.
     pub limits: Limits,
+    /// Who gets what it prints.
+    pub printer: Option<Printer<'a>>,
+    /// What its `malloc` and `free` work on; without it there is nothing to be had.
+    pub heap: Option<&'a Heap>,
+}
+
+impl std::fmt::Debug for Launch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kernel = &self.program.func.name;
+        let mut out = f.debug_struct("Launch");
+        out.field("kernel", kernel).field("grid", &self.grid).field("block", &self.block);
+        out.finish_non_exhaustive()
+    }
 }
 
 impl<'a> Launch<'a> {
@@ -105,9 +120,12 @@ impl<'a> Launch<'a> {
             constant: Arc::new(Block::new(Space::Const)),
             dynamic_shared: 0,
             globals_base: 0,
+            grid_workspace: 0,
             grid_id: 0,
             start: Instant::now(),
             limits: Limits::default(),
+            printer: None,
+            heap: None,
         }
     }
 
@@ -181,7 +199,14 @@ impl<'a> Launch<'a> {
         [linear % x, linear / x % y, linear / x / y]
     }
 
-    /// Bytes of shared memory of a CTA.
+    /// Bytes of shared memory that a CTA has of its own, in whole units of allocation.
+    pub fn total_shared(&self) -> u32 {
+        const UNIT: u32 = 128;
+        let bytes = self.program.func.info.declared_shared().saturating_add(self.dynamic_shared);
+        bytes.div_ceil(UNIT).saturating_mul(UNIT)
+    }
+
+    /// Where shared memory of a CTA ends.
     pub fn shared_bytes(&self) -> u32 {
         self.program.func.info.shared_bytes.saturating_add(self.dynamic_shared)
     }

@@ -179,7 +179,7 @@ pub enum Special {
     NSmId,
     /// Bytes of dynamic shared memory of the launch.
     DynamicSharedSize,
-    /// Bytes of static and dynamic shared memory together.
+    /// Bytes of static and dynamic shared memory together, without what is reserved, in whole units of 128.
     TotalSharedSize,
     /// Low word of the cycle counter.
     Clock,
@@ -191,12 +191,15 @@ pub enum Special {
     GridId,
     /// Device address of the block that holds the module's global variables.
     GlobalsBase,
+    /// Device address of the memory that the CTAs of a cooperative launch meet in; 0 in any other launch.
+    GridWorkspace,
 }
 
 impl Special {
     /// Whether it is `i64`.
     pub fn is_wide(self) -> bool {
-        matches!(self, Special::Clock64 | Special::GlobalTimer | Special::GridId | Special::GlobalsBase)
+        use Special::*;
+        matches!(self, Clock64 | GlobalTimer | GridId | GlobalsBase | GridWorkspace)
     }
 }
 
@@ -286,6 +289,24 @@ impl Mem {
     }
 }
 
+/// What a lane asks of whoever runs it, besides memory. Engines hand it on to one place that knows; most have arguments in memory, 8 bytes each one behind
+/// the other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SystemCall {
+    /// (format, arguments) → how many went into the text. Both are generic addresses; arguments are at multiples of their size.
+    Print,
+    /// (bytes) → the generic address of a new block, or 0.
+    Allocate,
+    /// (block): one that `Allocate` gave, or 0.
+    Free,
+    /// (message, file, line, function): does not return.
+    Assert,
+    /// No arguments: the lowest bit of the operand is this lane's vote at the barrier that it comes to next.
+    Vote,
+    /// No arguments → how many lanes had voted yes of those that waited together at the last barrier this lane voted at.
+    Votes,
+}
+
 /// Read-modify-write operations; the old value is the result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
@@ -311,6 +332,8 @@ pub enum AtomicOp {
         /// not made quiet.
         remote: bool,
     },
+    /// Asks for something with the arguments that are at the address, which is generic; may look at any memory. T is i64, and the result is what is answered.
+    System(SystemCall),
 }
 
 /// What a barrier does besides waiting.
@@ -460,6 +483,14 @@ impl Op {
     /// Whether dropping it when its result is unused, or running it once more, could be noticed.
     pub fn has_effect(&self) -> bool {
         matches!(self, Op::Store(_) | Op::Atomic(..) | Op::Fence(_))
+    }
+
+    /// How it accesses memory, if it does.
+    pub fn mem(&self) -> Option<Mem> {
+        match self {
+            Op::Load(mem) | Op::Store(mem) | Op::Atomic(_, mem) => Some(*mem),
+            _ => None,
+        }
     }
 
     /// Whether it may carry a guard.

@@ -125,6 +125,7 @@ impl fmt::Display for Op {
                 AtomicOp::FAdd { remote } => {
                     write!(f, "atomic.fadd{}{m}", if remote { ".remote" } else { "" })
                 }
+                AtomicOp::System(call) => write!(f, "system.{}{m}", snake(&format!("{call:?}"))),
                 op => write!(f, "atomic.{}{m}", snake(&format!("{op:?}"))),
             },
             Op::Fence(s) => write!(f, "fence.{}", snake(&format!("{s:?}"))),
@@ -207,7 +208,7 @@ impl fmt::Display for Module {
 
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let KernelInfo { param_bytes, shared_bytes, local_bytes } = self.info;
+        let KernelInfo { param_bytes, shared_bytes, local_bytes, .. } = self.info;
         if self.params.is_empty() && self.results.is_empty() {
             let sizes = format!("param {param_bytes}, shared {shared_bytes}, local {local_bytes}");
             writeln!(f, "kernel {} ({sizes}) {{", self.name)?;
