@@ -133,7 +133,7 @@ pub fn write(forms: &BTreeMap<String, Kept>) -> String {
     s
 }
 
-/// What [`write`] wrote.
+/// What [`write()`] wrote.
 pub fn read(text: &str) -> Result<BTreeMap<String, Kept>, String> {
     let line = |line: &str| {
         let (form, sums) = line.split_once(' ')?;

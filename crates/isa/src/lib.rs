@@ -23,6 +23,7 @@ pub mod float;
 pub mod integer;
 pub mod later;
 pub mod logic;
+pub mod matrix;
 pub mod special;
 #[doc(hidden)]
 pub mod testing;
@@ -89,6 +90,7 @@ pub static ROOMS: &[&[Room]] = &[
     control::ROOMS,
     atomic::ROOMS,
     warp::ROOMS,
+    matrix::ROOMS,
     video::ROOMS,
 ];
 

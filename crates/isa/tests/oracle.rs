@@ -49,6 +49,10 @@ const EVERY: Elsewhere = Unchecked(
 );
 const WINDOWS: Elsewhere = Recorded("where state spaces lie among generic addresses is the machine's");
 
+const MATRICES: Elsewhere = Unchecked(
+    "the registers of a whole warp count; `tests/matrix.rs` of `conformance` and `hostwarp` have it",
+);
+
 /// What the oracle does not know: an opcode, or the start of an instruction. Every opcode and every form on plain registers that is not
 /// listed here is compared with the oracle, and what is listed without need is an error.
 const ELSEWHERE: &[(&str, Elsewhere)] = &[
@@ -72,12 +76,15 @@ const ELSEWHERE: &[(&str, Elsewhere)] = &[
     ("griddepcontrol", Unchecked("it changes nothing a program can see, and has no operands")),
     ("isspacep", WINDOWS),
     ("ld", MEMORY),
+    ("ldmatrix", MATRICES),
     ("ldu", MEMORY),
     ("lg2", APPROXIMATE),
     ("lop3", Recorded("its table is a constant; all 256 are recorded")),
     ("match", LANES),
     ("membar", FLOW),
+    ("mma", MATRICES),
     ("mov", Recorded("its operands are vectors, special registers and names")),
+    ("movmatrix", MATRICES),
     ("nanosleep", NOTHING),
     ("pmevent", NOTHING),
     ("prefetch", NOTHING),
@@ -91,6 +98,7 @@ const ELSEWHERE: &[(&str, Elsewhere)] = &[
     ("sin", EVERY),
     ("sqrt.approx", EVERY),
     ("st", MEMORY),
+    ("stmatrix", MATRICES),
     ("tanh", EVERY),
     ("trap", Unchecked("it ends the launch; `hostwarp/tests/faults.rs` has it")),
     ("vote", LANES),

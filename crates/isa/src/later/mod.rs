@@ -3,7 +3,6 @@
 
 pub mod cluster;
 pub mod copy;
-pub mod matrix;
 pub mod mbarrier;
 pub mod stack;
 pub mod surface;
@@ -34,11 +33,7 @@ pub const ROOMS: &[Room] = &[
     surface::SURED,
     surface::SUQ,
     mbarrier::ROOM,
-    matrix::MMA,
-    matrix::WMMA,
-    matrix::LDMATRIX,
-    matrix::STMATRIX,
-    matrix::MOVMATRIX,
+    crate::matrix::WMMA,
     wgmma::ROOM,
     tcgen05::ROOM,
 ];
@@ -46,7 +41,7 @@ pub const ROOMS: &[Room] = &[
 /// Targets of the Blackwell family that have tensor memory.
 const TENSOR_MEMORY: &str = "100f 101f 110f";
 /// Targets of all Blackwell families.
-const BLACKWELL: &str = "100f 101f 110f 120f";
+pub(crate) const BLACKWELL: &str = "100f 101f 110f 120f";
 
 const fn room(
     opcodes: &'static [&'static str],
@@ -84,7 +79,7 @@ fn operand<'a>(m: &Match, instr: &'a Instr<'a>, name: &str) -> Option<&'a Operan
 }
 
 /// A rule: an operand has as many registers as it must.
-fn count(m: &Match, instr: &Instr<'_>, name: &str, want: usize) -> Result<(), String> {
+pub(crate) fn count(m: &Match, instr: &Instr<'_>, name: &str, want: usize) -> Result<(), String> {
     match registers(operand(m, instr, name)) {
         have if have == want => Ok(()),
         have => Err(format!("`{name}` has {want} registers here, not {have}")),

@@ -14,7 +14,7 @@ pub static ROOMS: &[Room] =
 
 /// Brings the lanes in `mask` together and runs `body` in them; the results are 0 where the guard does not hold. Lanes that do
 /// not take part must not be seen by `body`, so here a guard is a branch.
-fn together(
+pub(crate) fn together(
     cx: &mut Cx<'_>,
     mask: Value,
     types: &[Type],

@@ -1,8 +1,32 @@
 //! `mma wmma ldmatrix stmatrix movmatrix`: matrices held by the registers of a warp.
 
-use super::{BLACKWELL, count, room};
+mod meaning;
+
+use crate::later::{BLACKWELL, count};
 use crate::matching::stand_first;
-use crate::{Form, Instr, Match, Room, Since, since};
+use crate::{Cx, Form, Instr, Match, Room, Rule, Since, since};
+use hostwarp_ir::{Mem, Round};
+
+/// The rooms of this family.
+pub static ROOMS: &[Room] = &[MMA, LDMATRIX, STMATRIX, MOVMATRIX];
+
+const fn room(
+    opcodes: &'static [&'static str],
+    title: &'static str,
+    section: &'static str,
+    forms: &'static [Form],
+    rule: Option<Rule>,
+) -> Room {
+    Room { opcodes, title, doc: "", section, forms, rule, meaning: |cx| cx.m.has_meaning(), notes: &[] }
+}
+
+fn memory(cx: &Cx<'_>) -> Mem {
+    Mem::weak(cx.m.space())
+}
+
+fn rounding(cx: &Cx<'_>) -> Round {
+    crate::float::rounding(cx.get(".rnd"))
+}
 
 const MMA_SETS: &[(&str, &str)] = &[
     (".sp", ".sp .sp::ordered_metadata"),
@@ -49,21 +73,29 @@ macro_rules! mma {
     };
 }
 
+macro_rules! done {
+    ($syntax:literal, $since:expr) => {
+        Form::new($syntax, MMA_SETS, $since).needs(MMA_NEEDS)
+    };
+}
+
 /// `mma`
-pub const MMA: Room = room(
-    &["mma"],
-    "multiply matrices and add",
-    "9.7.15.5",
-    &[
+pub const MMA: Room = Room {
+    opcodes: &["mma"],
+    title: "multiply matrices and add",
+    doc: "All lanes of a warp together hold `a` by rows, `b` by columns and `c`; `d` is a · b + c. Lane 4g + t holds words t, t + 4, … of row g (and, in every second \
+          register, of row g + 8) of `a`, of column g of `b`, and columns 2t and 2t + 1 of `c` and `d`.",
+    section: "9.7.15.5",
+    forms: &[
         mma!("mma.sync.aligned.m8n8k4.alayout.blayout.dtype.f16.f16.ctype  d:*.dtype, a:2*b32!, b:2*b32!, c:*.ctype!", since(64, 70)),
-        mma!("mma.sync.aligned.half_shape.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(65, 75)),
-        mma!("mma.sync.aligned.half_shape.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!", since(70, 80)),
-        mma!("mma.sync.aligned.tf32_shape.row.col.f32.tf32.tf32.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!", since(70, 80)),
-        mma!("mma.sync.aligned.double_shape.row.col{.rnd}.f64.f64.f64.f64  d:*f64, a:*f64!, b:*f64!, c:*f64!", since(70, 80)),
-        mma!("mma.sync.aligned.byte_shape.row.col{.satfinite}.s32.byte.byte2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!", since(65, 75)),
-        mma!("mma.sync.aligned.nibble_shape.row.col{.satfinite}.s32.nibble.nibble2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!", since(65, 75)),
-        mma!("mma.sync.aligned.bit_shape.row.col.s32.b1.b1.s32.bitop.popc  d:*s32, a:*b32!, b:*b32!, c:*s32!", since(70, 75)),
-        mma!("mma.sync.aligned.f8_shape.row.col.dtype.f8.f8b.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(84, 89)),
+        done!("mma.sync.aligned.half_shape.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(65, 75)),
+        done!("mma.sync.aligned.half_shape.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!", since(70, 80)),
+        done!("mma.sync.aligned.tf32_shape.row.col.f32.tf32.tf32.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!", since(70, 80)),
+        done!("mma.sync.aligned.double_shape.row.col{.rnd}.f64.f64.f64.f64  d:*f64, a:*f64!, b:*f64!, c:*f64!", since(70, 80)),
+        done!("mma.sync.aligned.byte_shape.row.col{.satfinite}.s32.byte.byte2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!", since(65, 75)),
+        done!("mma.sync.aligned.nibble_shape.row.col{.satfinite}.s32.nibble.nibble2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!", since(65, 75)),
+        done!("mma.sync.aligned.bit_shape.row.col.s32.b1.b1.s32.bitop.popc  d:*s32, a:*b32!, b:*b32!, c:*s32!", since(70, 75)),
+        done!("mma.sync.aligned.f8_shape.row.col.dtype.f8.f8b.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(84, 89)),
         mma!("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.dtype.small.smallb.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(87, 120))
             .only("120f"),
         mma!("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0  d:4*f32, a:4*b32!, b:2*b32!, c:4*f32!, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
@@ -89,8 +121,16 @@ pub const MMA: Room = room(
         mma!("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.small.smallb.f32.ue8m0  d:4*f32, a:4*b32!, b:4*b32!, c:4*f32!, e:b32!, f:u32#<0..3>, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
             .only("120f"),
     ],
-    Some(mma_rule),
-);
+    rule: Some(mma_rule),
+    meaning: meaning::mma,
+    notes: &[
+        "The manual leaves open how sums of floats are rounded; in both profiles they are what an H200 makes. f16, bf16 and tf32: all products and `c` form one block, each cut \
+         toward zero 25 bits below the largest exponent (a product counts with the sum of its factors'), added exactly; the sum is cut toward zero to f32, or rounded to \
+         nearest even to f16.",
+        "e4m3 and e5m2 become halves on sm_90, which has no unit for them: bytes 0 and 1 of each register are summed up from 0, bytes 2 and 3 on top, `c` is added last, rounded to nearest.",
+        "f64: one `fma.rn` after the other, from `c` on. Integers: exact; `.satfinite` clamps once, at the end.",
+    ],
+};
 
 /// The extents of `.m16n8k16`.
 fn extents(m: &Match) -> Option<(usize, usize, usize)> {
@@ -312,14 +352,14 @@ fn matrices(m: &Match) -> usize {
 }
 
 /// `ldmatrix`
-pub const LDMATRIX: Room = room(
-    &["ldmatrix"],
-    "load matrices from shared memory into the registers of a warp",
-    "9.7.15.5.15",
-    &[
+pub const LDMATRIX: Room = Room {
+    opcodes: &["ldmatrix"],
+    title: "load matrices from shared memory into the registers of a warp",
+    doc: "Lane 8m + i has the address of row i of matrix m: 16 bytes, aligned. Lane 4g + t gets the elements 2t and 2t + 1 of row g; with `.trans` element g of rows 2t and 2t + 1.",
+    section: "9.7.15.5.15",
+    forms: &[
         Form::new("ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16  d:*b32, [p]:b64", LD_SETS, since(65, 75))
-            .needs(&[(".shared::cta", since(78, 75))])
-            .later(),
+            .needs(&[(".shared::cta", since(78, 75))]),
         Form::new("ldmatrix.sync.aligned.m8n16.num{.ss}.b8x16.src  d:*b32, [p]:b64", LD_SETS, since(86, 100))
             .only(BLACKWELL)
             .later(),
@@ -334,36 +374,43 @@ pub const LDMATRIX: Room = room(
         .only(BLACKWELL)
         .later(),
     ],
-    Some(|m, instr| {
+    rule: Some(|m, instr| {
         let each = if m.mods.iter().flatten().any(|x| *x == ".m16n16") { 2 } else { 1 };
         count(m, instr, "d", each * matrices(m))
     }),
-);
+    meaning: meaning::load,
+    notes: &[],
+};
 
 /// `stmatrix`
-pub const STMATRIX: Room = room(
-    &["stmatrix"],
-    "store matrices from the registers of a warp to shared memory",
-    "9.7.15.5.16",
-    &[
+pub const STMATRIX: Room = Room {
+    opcodes: &["stmatrix"],
+    title: "store matrices from the registers of a warp to shared memory",
+    doc: "As `ldmatrix`, the other way round.",
+    section: "9.7.15.5.16",
+    forms: &[
         Form::new(
             "stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16  [p]:b64, a:*b32!",
             LD_SETS,
             since(78, 90),
-        )
-        .later(),
+        ),
         Form::new("stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8  [p]:b64, a:*b32!", LD_SETS, since(86, 100))
             .only(BLACKWELL)
             .later(),
     ],
-    Some(|m, instr| count(m, instr, "a", matrices(m))),
-);
+    rule: Some(|m, instr| count(m, instr, "a", matrices(m))),
+    meaning: meaning::store,
+    notes: &[],
+};
 
 /// `movmatrix`
-pub const MOVMATRIX: Room = room(
-    &["movmatrix"],
-    "transpose a matrix in the registers of a warp",
-    "9.7.15.5.17",
-    &[Form::new("movmatrix.sync.aligned.m8n8.trans.b16  d:b32, a:b32!", LD_SETS, since(78, 75)).later()],
-    None,
-);
+pub const MOVMATRIX: Room = Room {
+    opcodes: &["movmatrix"],
+    title: "transpose a matrix in the registers of a warp",
+    doc: "Lane 4g + t holds elements 2t and 2t + 1 of row g, and gets element g of rows 2t and 2t + 1.",
+    section: "9.7.15.5.17",
+    forms: &[Form::new("movmatrix.sync.aligned.m8n8.trans.b16  d:b32, a:b32!", LD_SETS, since(78, 75))],
+    rule: None,
+    meaning: meaning::transpose,
+    notes: &[],
+};

@@ -1,0 +1,326 @@
+//! What `mma` means: rows of `a` and columns of `b` are brought together by reading registers of other lanes, and each lane adds up the
+//! elements of `d` it holds ([`Op::Dot`]).
+//!
+//! Elements lie in words of 32 bits (f64: 64). Lane 4g + t holds, of row g and, in every second register, of row g + 8, the words t, t + 4 and
+//! so on along the sum; of `b` the same of column g; of `c` and `d` columns 2t and 2t + 1.
+
+use super::{extents, types};
+use crate::warp::together;
+use crate::{Cx, Outcome};
+use hostwarp_ir::dot::{Factor, Sum};
+use hostwarp_ir::{Dot, Elem, FBin, IntBin, IntUn, Op, Round, Special, Type, Value};
+
+/// Words of rows of `a` and of columns of `b`, each along the sum.
+struct Factors {
+    rows: Vec<Vec<Value>>,
+    columns: [Vec<Value>; 2],
+}
+
+/// The meaning of the dense forms.
+pub(super) fn mma(cx: &mut Cx<'_>) -> Outcome {
+    cx.m.has_meaning()?;
+    let extents = extents(cx.m).ok_or("this shape")?;
+    let kinds = types(cx.m);
+    if matches!(kinds[1], ".e4m3" | ".e5m2") && kinds[0] == ".f16" {
+        return Err("`mma` of 8-bit floats with sums in halves".into());
+    }
+    let [a, b, c] = ["a", "b", "c"].map(|name| cx.elements(name));
+    let word = cx.b.ty(a[0]);
+    let results = vec![cx.b.ty(c[0]); c.len()];
+    let all = cx.b.iconst(Type::I32, u32::MAX.into());
+    let d = together(cx, all, &results, |cx| {
+        let factors = factors(cx, &a, &b, extents.0 / 8, word);
+        sums(cx, &factors, &c)
+    });
+    cx.set_elements("d", d);
+    Ok(())
+}
+
+/// Reads what other lanes hold of this lane's rows and columns.
+fn factors(cx: &mut Cx<'_>, a: &[Value], b: &[Value], halves: usize, word: Type) -> Factors {
+    let lane = cx.b.special(Special::LaneId);
+    let row = cx.b.int_imm(IntBin::And, lane, 0x1c);
+    let within = cx.b.int_imm(IntBin::And, lane, 3);
+    let column = cx.b.int_imm(IntBin::Shl, within, 3);
+    let read = |cx: &mut Cx<'_>, held: Value, first: Value, word_of_four: usize| {
+        let from = cx.b.int_imm(IntBin::Add, first, word_of_four as u64);
+        cx.b.inst(Op::LaneRead, &[held, from], word)
+    };
+    let words = 4 * b.len();
+    let rows =
+        (0..halves).map(|half| (0..words).map(|w| read(cx, a[w / 4 * halves + half], row, w % 4)).collect());
+    let rows = rows.collect();
+    let columns = [0, 4].map(|next| (0..words).map(|w| read(cx, b[w / 4], column, next + w % 4)).collect());
+    Factors { rows, columns }
+}
+
+/// The elements of `d`.
+fn sums(cx: &mut Cx<'_>, factors: &Factors, c: &[Value]) -> Vec<Value> {
+    // A register of `d` has one element, or two halves.
+    let half = types(cx.m).first() == Some(&".f16");
+    let mut d = vec![];
+    for (i, row) in factors.rows.iter().enumerate() {
+        if !half {
+            for (j, column) in factors.columns.iter().enumerate() {
+                d.push(sum(cx, row, column, c[2 * i + j]));
+            }
+            continue;
+        }
+        let addends = cx.b.bitcast(c[i], Type::I16X2);
+        let halves = [0, 1].map(|j| {
+            let addend = cx.b.inst(Op::Extract(j), &[addends], Type::I16);
+            sum(cx, row, &factors.columns[usize::from(j)], addend)
+        });
+        let both = cx.b.inst(Op::Build, &halves, Type::I16X2);
+        d.push(cx.b.bitcast(both, Type::I32));
+    }
+    d
+}
+
+/// One element of `d`.
+fn sum(cx: &mut Cx<'_>, row: &[Value], column: &[Value], c: Value) -> Value {
+    let kinds = types(cx.m);
+    let (a, b) = (kinds[1], kinds[2]);
+    let factor = |ty: &str| match ty {
+        ".f16" => Some(Factor::F16),
+        ".bf16" => Some(Factor::Bf16),
+        ".tf32" => Some(Factor::Tf32),
+        ".s8" => Some(Factor::S8),
+        ".u8" => Some(Factor::U8),
+        ".s4" => Some(Factor::S4),
+        ".u4" => Some(Factor::U4),
+        _ => None,
+    };
+    match (a, factor(a), factor(b)) {
+        (_, Some(a), Some(b)) => {
+            let result = match kinds[0] {
+                ".f16" => Sum::F16,
+                ".f32" => Sum::F32,
+                _ if cx.has(".satfinite") => Sum::Saturating,
+                _ => Sum::Wrapping,
+            };
+            dot(cx, Dot { a, b, words: row.len() as u8, sum: result }, row, column, c)
+        }
+        (".f64", ..) => fused(cx, row, column, c),
+        (".b1", ..) => bits(cx, row, column, c),
+        _ => small(cx, [a, b], row, column, c),
+    }
+}
+
+fn dot(cx: &mut Cx<'_>, dot: Dot, row: &[Value], column: &[Value], c: Value) -> Value {
+    let args = [row, column, &[c]].concat();
+    let ty = cx.b.ty(c);
+    cx.b.inst(Op::Dot(dot), &args, ty)
+}
+
+/// f64: one fused multiply-add after the other.
+fn fused(cx: &mut Cx<'_>, row: &[Value], column: &[Value], c: Value) -> Value {
+    let op = Op::Fma { round: super::rounding(cx), ftz: false };
+    let mut sum = cx.b.from_bits(c, Type::F64);
+    for (a, b) in row.iter().zip(column) {
+        let [a, b] = [a, b].map(|v| cx.b.from_bits(*v, Type::F64));
+        sum = cx.b.inst(op, &[a, b, sum], Type::F64);
+    }
+    cx.b.to_bits(sum, Type::I64)
+}
+
+/// Bits: how many are set in both, or in one of the two.
+fn bits(cx: &mut Cx<'_>, row: &[Value], column: &[Value], c: Value) -> Value {
+    let op = if cx.has(".and") { IntBin::And } else { IntBin::Xor };
+    row.iter().zip(column).fold(c, |sum, (a, b)| {
+        let both = cx.b.int(op, *a, *b);
+        let count = cx.b.inst(Op::IntUn(IntUn::Popc), &[both], Type::I32);
+        cx.b.add(sum, count)
+    })
+}
+
+/// Floats of 8 bits, which sm_90 has no unit for: bytes 0 and 1 of every word as halves, summed up from 0; bytes 2 and 3 on top; `c` is added last.
+fn small(cx: &mut Cx<'_>, kinds: [&str; 2], row: &[Value], column: &[Value], c: Value) -> Value {
+    let mut sum = cx.b.iconst(Type::I32, 0);
+    let words = row.len() as u8;
+    let kind = Dot { a: Factor::F16, b: Factor::F16, words, sum: Sum::F32 };
+    for upper in [false, true] {
+        let [row, column] = [(row, kinds[0]), (column, kinds[1])]
+            .map(|(words, kind)| words.iter().map(|w| halves(cx, *w, upper, kind)).collect::<Vec<_>>());
+        sum = dot(cx, kind, &row, &column, sum);
+    }
+    let [sum, c] = [sum, c].map(|v| cx.b.from_bits(v, Type::F32));
+    let sum = cx.b.float(FBin::Add, Round::Nearest, false, sum, c);
+    cx.b.to_bits(sum, Type::I32)
+}
+
+/// The two lower or upper bytes of a word as halves. `.e5m2` is the upper byte of a half; `.e4m3` has its fraction at the same place once
+/// moved by one, and 2⁸ times less exponent, which a multiplication makes good, subnormal numbers included.
+fn halves(cx: &mut Cx<'_>, word: Value, upper: bool, kind: &str) -> Value {
+    let bytes = cx.b.bitcast(word, Type::I8X4);
+    let first = if upper { 2 } else { 0 };
+    let two = [first, first + 1].map(|n| {
+        let byte = cx.b.inst(Op::Extract(n), &[bytes], Type::I8);
+        cx.b.zext(byte, Elem::I16)
+    });
+    let two = two.map(|byte| {
+        if kind == ".e5m2" {
+            return cx.b.int_imm(IntBin::Shl, byte, 8);
+        }
+        let sign = cx.b.int_imm(IntBin::And, byte, 0x80);
+        let sign = cx.b.int_imm(IntBin::Shl, sign, 8);
+        let rest = cx.b.int_imm(IntBin::And, byte, 0x7f);
+        let moved = cx.b.int_imm(IntBin::Shl, rest, 7);
+        let number = cx.b.from_bits(moved, Type::F16);
+        let scale = cx.b.fconst(Type::F16, 0x5c00);
+        let number = cx.b.float(FBin::Mul, Round::Nearest, false, number, scale);
+        let number = cx.b.to_bits(number, Type::I16);
+        let nan = cx.b.cmp_imm(hostwarp_ir::IntCmp::Eq, rest, 0x7f);
+        let not_a_number = cx.b.iconst(Type::I16, 0x7fff);
+        let number = cx.b.select(nan, not_a_number, number);
+        cx.b.or(number, sign)
+    });
+    let both = cx.b.inst(Op::Build, &two, Type::I16X2);
+    cx.b.bitcast(both, Type::I32)
+}
+
+/// `ldmatrix`: lane 8m + i has the address of row i of matrix m, 16 bytes; lane 4g + t gets word t of row g, or, transposed, element g of rows 2t and
+/// 2t + 1.
+pub(super) fn load(cx: &mut Cx<'_>) -> Outcome {
+    let (address, count) = (cx.src("p"), cx.len("d"));
+    let trans = cx.has(".trans");
+    let mem = super::memory(cx);
+    let all = cx.b.iconst(Type::I32, u32::MAX.into());
+    let d = together(cx, all, &vec![Type::I32; count], |cx| {
+        let place = Place::new(cx);
+        (0..count as u64)
+            .map(|matrix| {
+                if !trans {
+                    let row = place.row_address(cx, address, matrix, place.group);
+                    return place.word(cx, mem, row, place.within);
+                }
+                let two = [0, 1].map(|k| {
+                    let row = cx.b.int_imm(IntBin::Shl, place.within, 1);
+                    let row = cx.b.int_imm(IntBin::Add, row, k);
+                    let row = place.row_address(cx, address, matrix, row);
+                    let word = cx.b.int_imm(IntBin::ShrU, place.group, 1);
+                    let word = place.word(cx, mem, row, word);
+                    place.half(cx, word, place.group)
+                });
+                joined(cx, two)
+            })
+            .collect()
+    });
+    cx.set_elements("d", d);
+    Ok(())
+}
+
+/// `stmatrix`: as [`load`], the other way round. A row is stored by the lane that has its address, so that a row that is not aligned or not
+/// there is a fault.
+pub(super) fn store(cx: &mut Cx<'_>) -> Outcome {
+    let (address, held) = (cx.src("p"), cx.elements("a"));
+    let trans = cx.has(".trans");
+    let mem = super::memory(cx);
+    let all = cx.b.iconst(Type::I32, u32::MAX.into());
+    together(cx, all, &[], |cx| {
+        let lane = cx.b.special(Special::LaneId);
+        let row = cx.b.int_imm(IntBin::And, lane, 7);
+        let matrix = cx.b.int_imm(IntBin::ShrU, lane, 3);
+        // Word w of row i of this lane's matrix, from who holds it.
+        let words: Vec<Value> = (0..4)
+            .map(|w| {
+                let read = |cx: &mut Cx<'_>, from: Value| {
+                    let mut word = cx.b.inst(Op::LaneRead, &[held[0], from], Type::I32);
+                    for (m, register) in held.iter().enumerate().skip(1) {
+                        let other = cx.b.inst(Op::LaneRead, &[*register, from], Type::I32);
+                        let is = cx.b.cmp_imm(hostwarp_ir::IntCmp::Eq, matrix, m as u64);
+                        word = cx.b.select(is, other, word);
+                    }
+                    word
+                };
+                if !trans {
+                    let from = cx.b.int_imm(IntBin::Shl, row, 2);
+                    let from = cx.b.int_imm(IntBin::Add, from, w);
+                    return read(cx, from);
+                }
+                // Columns 2w and 2w + 1 of this row are rows of the other matrix.
+                let two = [0, 1].map(|k| {
+                    let from = cx.b.int_imm(IntBin::ShrU, row, 1);
+                    let from = cx.b.int_imm(IntBin::Add, from, (2 * w + k) * 4);
+                    let word = read(cx, from);
+                    Place::new(cx).half(cx, word, row)
+                });
+                joined(cx, two)
+            })
+            .collect();
+        let value = cx.b.inst(Op::Build, &words, Type::new(Elem::I32, 4));
+        let takes_part = cx.b.iconst(Type::I32, 8 * held.len() as u64);
+        let takes_part = cx.b.cmp(hostwarp_ir::IntCmp::LtU, lane, takes_part);
+        cx.b.effect(Op::Store(mem), &[address, value], Some(takes_part));
+        vec![]
+    });
+    Ok(())
+}
+
+/// `movmatrix`: element g of rows 2t and 2t + 1.
+pub(super) fn transpose(cx: &mut Cx<'_>) -> Outcome {
+    let a = cx.src("a");
+    let all = cx.b.iconst(Type::I32, u32::MAX.into());
+    let d = together(cx, all, &[Type::I32], |cx| {
+        let place = Place::new(cx);
+        let two = [0, 1].map(|k| {
+            let row = cx.b.int_imm(IntBin::Shl, place.within, 1);
+            let row = cx.b.int_imm(IntBin::Add, row, k);
+            let from = cx.b.int_imm(IntBin::Shl, row, 2);
+            let word = cx.b.int_imm(IntBin::ShrU, place.group, 1);
+            let from = cx.b.add(from, word);
+            let word = cx.b.inst(Op::LaneRead, &[a, from], Type::I32);
+            place.half(cx, word, place.group)
+        });
+        vec![joined(cx, two)]
+    });
+    cx.set("d", d[0]);
+    Ok(())
+}
+
+/// A lane 4g + t.
+struct Place {
+    group: Value,
+    within: Value,
+}
+
+impl Place {
+    fn new(cx: &mut Cx<'_>) -> Place {
+        let lane = cx.b.special(Special::LaneId);
+        Place { group: cx.b.int_imm(IntBin::ShrU, lane, 2), within: cx.b.int_imm(IntBin::And, lane, 3) }
+    }
+
+    /// The address of a row of a matrix, which another lane has.
+    fn row_address(&self, cx: &mut Cx<'_>, address: Value, matrix: u64, row: Value) -> Value {
+        let from = cx.b.int_imm(IntBin::Add, row, 8 * matrix);
+        let ty = cx.b.ty(address);
+        cx.b.inst(Op::LaneRead, &[address, from], ty)
+    }
+
+    /// A word of the 16 bytes of a row. All are read, so that a row that is not aligned or not there is a fault.
+    fn word(&self, cx: &mut Cx<'_>, mem: hostwarp_ir::Mem, row: Value, n: Value) -> Value {
+        let bytes = cx.b.inst(Op::Load(mem), &[row], Type::new(Elem::I32, 4));
+        let words = [0, 1, 2, 3].map(|k| cx.b.inst(Op::Extract(k), &[bytes], Type::I32));
+        let odd = cx.b.int_imm(IntBin::And, n, 1);
+        let odd = cx.b.cmp_imm(hostwarp_ir::IntCmp::Ne, odd, 0);
+        let low = cx.b.select(odd, words[1], words[0]);
+        let high = cx.b.select(odd, words[3], words[2]);
+        let upper = cx.b.int_imm(IntBin::And, n, 2);
+        let upper = cx.b.cmp_imm(hostwarp_ir::IntCmp::Ne, upper, 0);
+        cx.b.select(upper, high, low)
+    }
+
+    /// The half of a word that has an element, by its number's lowest bit.
+    fn half(&self, cx: &mut Cx<'_>, word: Value, element: Value) -> Value {
+        let odd = cx.b.int_imm(IntBin::And, element, 1);
+        let by = cx.b.int_imm(IntBin::Shl, odd, 4);
+        let moved = cx.b.int(IntBin::ShrU, word, by);
+        cx.b.int_imm(IntBin::And, moved, 0xffff)
+    }
+}
+
+/// Two halves in a word.
+fn joined(cx: &mut Cx<'_>, [low, high]: [Value; 2]) -> Value {
+    let high = cx.b.int_imm(IntBin::Shl, high, 16);
+    cx.b.or(low, high)
+}
