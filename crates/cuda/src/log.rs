@@ -9,7 +9,8 @@ use std::sync::{Once, OnceLock};
 macro_rules! api {
     () => {};
     (fn $name:ident / $per_thread:ident ($($arg:ident: $ty:ty),* $(,)?) $body:block $($rest:tt)*) => {
-        #[allow(missing_docs)]
+        // The names are C's.
+        #[allow(missing_docs, clippy::duplicate_underscore_argument)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $per_thread($($arg: $ty),*) -> i32 {
             // SAFETY: the same call.
@@ -18,7 +19,8 @@ macro_rules! api {
         api! { fn $name($($arg: $ty),*) $body $($rest)* }
     };
     (fn $name:ident ($($arg:ident: $ty:ty),* $(,)?) $body:block $($rest:tt)*) => {
-        #[allow(missing_docs)]
+        // The names are C's.
+        #[allow(missing_docs, clippy::duplicate_underscore_argument)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> i32 {
             $crate::log::guard(stringify!($name), || $body)
@@ -31,7 +33,8 @@ macro_rules! api {
 macro_rules! runtime_api {
     () => {};
     (fn $name:ident / $per_thread:ident ($($arg:ident: $ty:ty),* $(,)?) $body:block $($rest:tt)*) => {
-        #[allow(missing_docs)]
+        // The names are C's.
+        #[allow(missing_docs, clippy::duplicate_underscore_argument)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $per_thread($($arg: $ty),*) -> i32 {
             // SAFETY: the same call.
@@ -40,7 +43,8 @@ macro_rules! runtime_api {
         runtime_api! { fn $name($($arg: $ty),*) $body $($rest)* }
     };
     (fn $name:ident ($($arg:ident: $ty:ty),* $(,)?) $body:block $($rest:tt)*) => {
-        #[allow(missing_docs)]
+        // The names are C's.
+        #[allow(missing_docs, clippy::duplicate_underscore_argument)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> i32 {
             $crate::runtime::remember($crate::log::guard(stringify!($name), || $body))

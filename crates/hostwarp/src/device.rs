@@ -41,9 +41,12 @@ impl Drop for Inner {
     }
 }
 
+/// A function that takes what kernels print.
+type Sink = dyn Fn(&[u8]) + Send + Sync;
+
 /// Who gets what kernels print.
 #[derive(Clone)]
-struct Output(Arc<dyn Fn(&[u8]) + Send + Sync>);
+struct Output(Arc<Sink>);
 
 impl std::fmt::Debug for Output {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -301,9 +301,9 @@ mod tests {
     use super::*;
 
     /// Arguments one after the other, as words; a string is where its number says.
-    struct List(std::vec::IntoIter<u64>);
+    struct List<'a>(std::iter::Copied<std::slice::Iter<'a, u64>>);
 
-    impl Arguments for List {
+    impl Arguments for List<'_> {
         type Error = ();
         fn word(&mut self) -> Result<u32, ()> {
             self.0.next().map(|v| v as u32).ok_or(())
@@ -318,7 +318,7 @@ mod tests {
     }
 
     fn printed(text: &str, args: &[u64]) -> String {
-        let mut list = List(args.to_vec().into_iter());
+        let mut list = List(args.iter().copied());
         let (out, count) = format(text.as_bytes(), &mut list).expect("there are enough");
         assert_eq!(count as usize, args.len(), "{text}");
         String::from_utf8(out).expect("is ASCII")

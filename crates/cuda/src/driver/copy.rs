@@ -37,7 +37,7 @@ pub fn copy_async(mut copy: Copy, stream: Handle) -> Result<(), Code> {
 fn fill(fill: Fill, stream: Handle, wait: bool) -> Result<(), Code> {
     let state = ready()?;
     let stream = state.stream(stream)?;
-    if fill.at % fill.size as u64 != 0 || fill.pitch % fill.size as u64 != 0 {
+    if !fill.at.is_multiple_of(fill.size as u64) || !fill.pitch.is_multiple_of(fill.size as u64) {
         return Err(errors::INVALID_VALUE);
     }
     fill.check(state)?;
