@@ -103,8 +103,6 @@ pub(crate) struct Checker<'m> {
     pub next_declaration: u32,
     /// The instruction that is being looked at goes to a label.
     pub branching: bool,
-    /// An operand that is not supported yet, found in the instruction that is being looked at.
-    pub missing: Option<String>,
     /// Where syntax errors begin, ascending: what contains one is not looked at twice.
     pub syntax_errors: Vec<u32>,
     /// The functions, and what kernels and functions share.
@@ -137,7 +135,6 @@ impl<'m> Checker<'m> {
             item: Span::at(0),
             next_declaration: 0,
             branching: false,
-            missing: None,
             syntax_errors: vec![],
             program: ir::Module::default(),
             bodies: FxHashSet::default(),
@@ -536,7 +533,7 @@ impl<'m> Checker<'m> {
             let (uses, head) = self.kernel_uses[n].clone();
             let (reached, shared) = self.reached(uses);
             let name = &self.out.kernels[n].name;
-            let bytes = ir::calls::shared_layout(&self.program.shared, shared).bytes;
+            let bytes = ir::calls::shared_layout(&self.program.shared, shared, 0).bytes;
             const MOST_SHARED: u64 = 0xc000;
             if bytes > MOST_SHARED {
                 let text = format!(

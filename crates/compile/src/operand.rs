@@ -190,13 +190,6 @@ impl<'m> Checker<'m> {
                     components.into_iter().map(|s| plain(Kind::Special(s), span)).collect();
                 Kind::Vector(pool.add(&parts), parts.len() as u32)
             }
-            Found::NotYet => {
-                let what = format!("the special register `{name}`");
-                let text = format!("{what} is not supported yet");
-                self.report(Diagnostic::new(Code::UnsupportedFeature, text, span));
-                self.missing = Some(what);
-                Kind::Error
-            }
             Found::Nothing => {
                 self.undefined(name, span);
                 Kind::Error

@@ -9,8 +9,6 @@ pub(crate) enum Found {
     One(&'static Special),
     /// `%tid` without a component: all of them.
     Vector(Vec<&'static Special>),
-    /// PTX has it, Hostwarp does not yet.
-    NotYet,
     Nothing,
 }
 
@@ -22,11 +20,6 @@ pub(crate) fn find(name: &str) -> Found {
     let parts: Vec<_> = specials().iter().filter(|s| stem(s.name) == Some(name)).collect();
     if !parts.is_empty() {
         return Found::Vector(parts);
-    }
-    let plain = stem(name).unwrap_or(name);
-    let numberless = plain.trim_end_matches(|c: char| c.is_ascii_digit());
-    if NOT_YET.contains(&plain) || matches!(numberless, "%envreg" | "%pm") {
-        return Found::NotYet;
     }
     Found::Nothing
 }
@@ -58,20 +51,3 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 fn stem(name: &str) -> Option<&str> {
     name.split_once('.').map(|(stem, _)| stem)
 }
-
-const NOT_YET: &[&str] = &[
-    "%clusterid",
-    "%nclusterid",
-    "%cluster_ctaid",
-    "%cluster_nctaid",
-    "%cluster_ctarank",
-    "%cluster_nctarank",
-    "%is_explicit_cluster",
-    "%aggr_smem_size",
-    "%reserved_smem_offset_begin",
-    "%reserved_smem_offset_end",
-    "%reserved_smem_offset_cap",
-    "%reserved_smem_offset_0",
-    "%reserved_smem_offset_1",
-    "%current_graph_exec",
-];

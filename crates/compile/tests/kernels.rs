@@ -70,7 +70,7 @@ fn calls_are_inlined() {
     let text = f.to_string();
     assert!(!text.contains("store.param"), "{text}");
     assert_eq!(text.matches("load.param").count(), 1, "{text}");
-    assert_eq!(f.info.shared_bytes, 4);
+    assert_eq!(f.info.declared_shared(), 4);
     // All that was handed over is in registers.
     assert_eq!(f.info.local_bytes, 0);
     assert!(!text.contains(".local"), "{text}");

@@ -510,7 +510,7 @@ impl<'a> LaunchBuilder<'a> {
                 )));
             }
         }
-        let shared = u64::from(self.kernel.compiled().info.shared_bytes) + u64::from(self.shared);
+        let shared = u64::from(self.kernel.compiled().info.declared_shared()) + u64::from(self.shared);
         if shared > MAX_SHARED {
             return Err(Error::launch(format!(
                 "{shared} bytes of shared memory are wanted; a block has at most {MAX_SHARED}"

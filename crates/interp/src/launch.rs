@@ -77,6 +77,8 @@ pub struct Launch<'a> {
     pub dynamic_shared: u32,
     /// Device address of the module's global variables.
     pub globals_base: u64,
+    /// Device address of the memory that CTAs of a cooperative launch meet in; 0 if it is none.
+    pub grid_workspace: u64,
     /// Number of the launch (`%gridid`).
     pub grid_id: u64,
     /// When the launch began: clocks count from here.
@@ -105,6 +107,7 @@ impl<'a> Launch<'a> {
             constant: Arc::new(Block::new(Space::Const)),
             dynamic_shared: 0,
             globals_base: 0,
+            grid_workspace: 0,
             grid_id: 0,
             start: Instant::now(),
             limits: Limits::default(),
@@ -181,7 +184,14 @@ impl<'a> Launch<'a> {
         [linear % x, linear / x % y, linear / x / y]
     }
 
-    /// Bytes of shared memory of a CTA.
+    /// Bytes of shared memory that a CTA has of its own, in whole units of allocation.
+    pub fn total_shared(&self) -> u32 {
+        const UNIT: u32 = 128;
+        let bytes = self.program.func.info.declared_shared().saturating_add(self.dynamic_shared);
+        bytes.div_ceil(UNIT).saturating_mul(UNIT)
+    }
+
+    /// Where shared memory of a CTA ends.
     pub fn shared_bytes(&self) -> u32 {
         self.program.func.info.shared_bytes.saturating_add(self.dynamic_shared)
     }

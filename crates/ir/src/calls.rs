@@ -9,7 +9,7 @@ mod inline;
 mod layout;
 mod outline;
 
-pub use layout::{SharedLayout, shared_layout};
+pub use layout::{SHARED_RESERVED, SharedLayout, shared_layout};
 
 use crate::*;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -254,10 +254,19 @@ pub struct BlockData {
 pub struct KernelInfo {
     /// Bytes of the parameter block.
     pub param_bytes: u32,
-    /// Bytes of statically declared shared memory.
+    /// Where static shared memory ends: [what is reserved](KernelInfo::shared_reserved) and what is declared.
     pub shared_bytes: u32,
+    /// Bytes at the beginning of shared memory that the system has; none if nothing in the kernel can reach them.
+    pub shared_reserved: u32,
     /// Bytes of local memory per thread.
     pub local_bytes: u32,
+}
+
+impl KernelInfo {
+    /// Bytes of statically declared shared memory.
+    pub fn declared_shared(&self) -> u32 {
+        self.shared_bytes - self.shared_reserved.min(self.shared_bytes)
+    }
 }
 
 /// A variable in a function's frame, or in shared memory.

@@ -179,7 +179,7 @@ pub enum Special {
     NSmId,
     /// Bytes of dynamic shared memory of the launch.
     DynamicSharedSize,
-    /// Bytes of static and dynamic shared memory together.
+    /// Bytes of static and dynamic shared memory together, without what is reserved, in whole units of 128.
     TotalSharedSize,
     /// Low word of the cycle counter.
     Clock,
@@ -191,12 +191,15 @@ pub enum Special {
     GridId,
     /// Device address of the block that holds the module's global variables.
     GlobalsBase,
+    /// Device address of the memory that the CTAs of a cooperative launch meet in; 0 in any other launch.
+    GridWorkspace,
 }
 
 impl Special {
     /// Whether it is `i64`.
     pub fn is_wide(self) -> bool {
-        matches!(self, Special::Clock64 | Special::GlobalTimer | Special::GridId | Special::GlobalsBase)
+        use Special::*;
+        matches!(self, Clock64 | GlobalTimer | GridId | GlobalsBase | GridWorkspace)
     }
 }
 
@@ -460,6 +463,14 @@ impl Op {
     /// Whether dropping it when its result is unused, or running it once more, could be noticed.
     pub fn has_effect(&self) -> bool {
         matches!(self, Op::Store(_) | Op::Atomic(..) | Op::Fence(_))
+    }
+
+    /// How it accesses memory, if it does.
+    pub fn mem(&self) -> Option<Mem> {
+        match self {
+            Op::Load(mem) | Op::Store(mem) | Op::Atomic(_, mem) => Some(*mem),
+            _ => None,
+        }
     }
 
     /// Whether it may carry a guard.

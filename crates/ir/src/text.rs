@@ -207,7 +207,7 @@ impl fmt::Display for Module {
 
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let KernelInfo { param_bytes, shared_bytes, local_bytes } = self.info;
+        let KernelInfo { param_bytes, shared_bytes, local_bytes, .. } = self.info;
         if self.params.is_empty() && self.results.is_empty() {
             let sizes = format!("param {param_bytes}, shared {shared_bytes}, local {local_bytes}");
             writeln!(f, "kernel {} ({sizes}) {{", self.name)?;

@@ -1,6 +1,7 @@
 //! Special registers: what a thread can ask about itself, its CTA, the grid and the clock.
 
 use crate::{Since, Ty, since};
+use hostwarp_ir::calls::SHARED_RESERVED;
 use hostwarp_ir::{Axis, Builder, Elem, IntBin, Special, Type, Value};
 
 /// A special register, or one component of one (`%tid.x`).
@@ -26,6 +27,8 @@ enum Source {
     High(Special),
     /// A number.
     Constant(u64),
+    /// So much more than what the machine says.
+    Plus(Special, u64),
     /// The bits of the lanes that compare so with one's own: equal, below, above.
     Lanes {
         equal: bool,
@@ -53,6 +56,10 @@ impl SpecialRegister {
                 let wide = b.special(s);
                 let high = b.int_imm(IntBin::ShrU, wide, 32);
                 b.zext(high, Elem::I32)
+            }
+            Source::Plus(s, more) => {
+                let own = b.special(s);
+                b.int_imm(IntBin::Add, own, more)
             }
             Source::Constant(bits) => b.iconst(self.ty.container(), bits),
             Source::Lanes { equal, below, above } => {
@@ -104,12 +111,22 @@ const fn lanes(name: &'static str, equal: bool, below: bool, above: bool) -> Spe
     SpecialRegister { name, ty: Ty::U32, since: since(20, 20), source: Source::Lanes { equal, below, above } }
 }
 
+/// A number that is the same wherever one asks.
+const fn constant(name: &'static str, ty: Ty, since: Since, bits: u64) -> SpecialRegister {
+    SpecialRegister { name, ty, since, source: Source::Constant(bits) }
+}
+
 /// A fourth component exists and is always 0.
 const fn fourth(name: &'static str, bits: u64) -> SpecialRegister {
-    SpecialRegister { name, ty: Ty::U32, since: since(10, 10), source: Source::Constant(bits) }
+    constant(name, Ty::U32, since(10, 10), bits)
 }
 
 const FIRST: Since = since(10, 10);
+/// Clusters came with these.
+const CLUSTER: Since = since(78, 90);
+/// What a device with nothing to be monitored counts.
+const PM: u64 = 0;
+const RESERVED: Since = since(76, 80);
 
 static ALL: &[SpecialRegister] = &[
     word("%tid.x", FIRST, Special::Tid(Axis::X)),
@@ -148,6 +165,88 @@ static ALL: &[SpecialRegister] = &[
     half("%globaltimer_hi", since(31, 30), Source::High(Special::GlobalTimer)),
     word("%dynamic_smem_size", since(41, 20), Special::DynamicSharedSize),
     word("%total_smem_size", since(41, 20), Special::TotalSharedSize),
+    // Every CTA is a cluster of its own, and no kernel has asked for that.
+    constant("%is_explicit_cluster", Ty::Pred, CLUSTER, 0),
+    word("%clusterid.x", CLUSTER, Special::Ctaid(Axis::X)),
+    word("%clusterid.y", CLUSTER, Special::Ctaid(Axis::Y)),
+    word("%clusterid.z", CLUSTER, Special::Ctaid(Axis::Z)),
+    constant("%clusterid.w", Ty::U32, CLUSTER, 0),
+    word("%nclusterid.x", CLUSTER, Special::Nctaid(Axis::X)),
+    word("%nclusterid.y", CLUSTER, Special::Nctaid(Axis::Y)),
+    word("%nclusterid.z", CLUSTER, Special::Nctaid(Axis::Z)),
+    constant("%nclusterid.w", Ty::U32, CLUSTER, 0),
+    constant("%cluster_ctaid.x", Ty::U32, CLUSTER, 0),
+    constant("%cluster_ctaid.y", Ty::U32, CLUSTER, 0),
+    constant("%cluster_ctaid.z", Ty::U32, CLUSTER, 0),
+    constant("%cluster_ctaid.w", Ty::U32, CLUSTER, 0),
+    constant("%cluster_nctaid.x", Ty::U32, CLUSTER, 1),
+    constant("%cluster_nctaid.y", Ty::U32, CLUSTER, 1),
+    constant("%cluster_nctaid.z", Ty::U32, CLUSTER, 1),
+    constant("%cluster_nctaid.w", Ty::U32, CLUSTER, 0),
+    constant("%cluster_ctarank", Ty::U32, CLUSTER, 0),
+    constant("%cluster_nctarank", Ty::U32, CLUSTER, 1),
+    // What the runtime library of the device keeps for itself at the beginning of shared memory, as an H200 has it.
+    constant("%reserved_smem_offset_begin", Ty::B32, RESERVED, 0),
+    constant("%reserved_smem_offset_end", Ty::B32, RESERVED, 0x120),
+    constant("%reserved_smem_offset_cap", Ty::B32, RESERVED, SHARED_RESERVED as u64),
+    constant("%reserved_smem_offset_0", Ty::B32, RESERVED, 0),
+    constant("%reserved_smem_offset_1", Ty::B32, RESERVED, 0x20),
+    SpecialRegister {
+        name: "%aggr_smem_size",
+        ty: Ty::U32,
+        since: since(81, 90),
+        source: Source::Plus(Special::TotalSharedSize, SHARED_RESERVED as u64),
+    },
+    constant("%current_graph_exec", Ty::U64, since(80, 50), 0),
+    // What a driver tells a kernel. CUDA's tells one that was launched cooperatively where its CTAs meet, the upper half first.
+    constant("%envreg0", Ty::U32, FIRST, 0),
+    half("%envreg1", FIRST, Source::High(Special::GridWorkspace)),
+    half("%envreg2", FIRST, Source::Low(Special::GridWorkspace)),
+    constant("%envreg3", Ty::U32, FIRST, 0),
+    constant("%envreg4", Ty::U32, FIRST, 0),
+    constant("%envreg5", Ty::U32, FIRST, 0),
+    constant("%envreg6", Ty::U32, FIRST, 0),
+    constant("%envreg7", Ty::U32, FIRST, 0),
+    constant("%envreg8", Ty::U32, FIRST, 0),
+    constant("%envreg9", Ty::U32, FIRST, 0),
+    constant("%envreg10", Ty::U32, FIRST, 0),
+    constant("%envreg11", Ty::U32, FIRST, 0),
+    constant("%envreg12", Ty::U32, FIRST, 0),
+    constant("%envreg13", Ty::U32, FIRST, 0),
+    constant("%envreg14", Ty::U32, FIRST, 0),
+    constant("%envreg15", Ty::U32, FIRST, 0),
+    constant("%envreg16", Ty::U32, FIRST, 0),
+    constant("%envreg17", Ty::U32, FIRST, 0),
+    constant("%envreg18", Ty::U32, FIRST, 0),
+    constant("%envreg19", Ty::U32, FIRST, 0),
+    constant("%envreg20", Ty::U32, FIRST, 0),
+    constant("%envreg21", Ty::U32, FIRST, 0),
+    constant("%envreg22", Ty::U32, FIRST, 0),
+    constant("%envreg23", Ty::U32, FIRST, 0),
+    constant("%envreg24", Ty::U32, FIRST, 0),
+    constant("%envreg25", Ty::U32, FIRST, 0),
+    constant("%envreg26", Ty::U32, FIRST, 0),
+    constant("%envreg27", Ty::U32, FIRST, 0),
+    constant("%envreg28", Ty::U32, FIRST, 0),
+    constant("%envreg29", Ty::U32, FIRST, 0),
+    constant("%envreg30", Ty::U32, FIRST, 0),
+    constant("%envreg31", Ty::U32, FIRST, 0),
+    constant("%pm0", Ty::U32, since(13, 10), PM),
+    constant("%pm1", Ty::U32, since(13, 10), PM),
+    constant("%pm2", Ty::U32, since(13, 10), PM),
+    constant("%pm3", Ty::U32, since(13, 10), PM),
+    constant("%pm4", Ty::U32, since(30, 20), PM),
+    constant("%pm5", Ty::U32, since(30, 20), PM),
+    constant("%pm6", Ty::U32, since(30, 20), PM),
+    constant("%pm7", Ty::U32, since(30, 20), PM),
+    constant("%pm0_64", Ty::U64, since(40, 50), PM),
+    constant("%pm1_64", Ty::U64, since(40, 50), PM),
+    constant("%pm2_64", Ty::U64, since(40, 50), PM),
+    constant("%pm3_64", Ty::U64, since(40, 50), PM),
+    constant("%pm4_64", Ty::U64, since(40, 50), PM),
+    constant("%pm5_64", Ty::U64, since(40, 50), PM),
+    constant("%pm6_64", Ty::U64, since(40, 50), PM),
+    constant("%pm7_64", Ty::U64, since(40, 50), PM),
 ];
 
 #[cfg(test)]

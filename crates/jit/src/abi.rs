@@ -120,6 +120,7 @@ pub(crate) struct Ctx {
     pub(crate) total_shared: u32,
     pub(crate) grid_id: u64,
     pub(crate) globals_base: u64,
+    pub(crate) grid_workspace: u64,
     /// Instructions that may still be run; counted at back-edges, and when all groups have come to a barrier or exited.
     pub(crate) fuel: i64,
     /// The lanes that start, of a group of which not all do: the group to run, or if [many](Ctx::many) are to be run the last of a CTA.

@@ -788,7 +788,6 @@ pub(crate) fn even_lanes(assume: &Assume, lane0: u32, shape: Shape) -> Vec<(u32,
 }
 
 fn context(launch: &Launch<'_>, cta: &mut Cta, tids: &Tids) -> Ctx {
-    let func = launch.program.func();
     let local_stride = cta.memory.local.stride() as u64;
     Ctx {
         global: launch.device.raw_view(),
@@ -809,9 +808,10 @@ fn context(launch: &Launch<'_>, cta: &mut Cta, tids: &Tids) -> Ctx {
         nwarpid: launch.warps(),
         nsmid: 1,
         dynamic_shared: launch.dynamic_shared,
-        total_shared: func.info.shared_bytes.saturating_add(launch.dynamic_shared),
+        total_shared: launch.total_shared(),
         grid_id: launch.grid_id,
         globals_base: launch.globals_base,
+        grid_workspace: launch.grid_workspace,
         fuel: 0,
         active: Lanes::NONE,
         many: 0,

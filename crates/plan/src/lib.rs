@@ -293,7 +293,8 @@ fn invariance(func: &Function, order: &[Block]) -> Vec<Invariance> {
                     | Special::DynamicSharedSize
                     | Special::TotalSharedSize
                     | Special::GridId
-                    | Special::GlobalsBase => Invariance::Launch,
+                    | Special::GlobalsBase
+                    | Special::GridWorkspace => Invariance::Launch,
                     Special::Ctaid(_) => Invariance::Cta,
                     Special::Tid(_) | Special::LaneId | Special::WarpId => Invariance::None,
                     Special::Clock | Special::Clock64 | Special::GlobalTimer => Invariance::None,

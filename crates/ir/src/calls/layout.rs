@@ -16,13 +16,17 @@ pub(super) fn align_up(at: u64, align: u64) -> u64 {
 pub struct SharedLayout {
     /// By number of the variable.
     pub offsets: FxHashMap<u32, u64>,
-    /// Bytes in all.
+    /// Where they end.
     pub bytes: u64,
 }
 
-/// Lays static variables out one behind the other, in the order given.
-pub fn shared_layout(variables: &[Slot], used: impl IntoIterator<Item = u32>) -> SharedLayout {
-    let mut layout = SharedLayout::default();
+/// Bytes at the beginning of shared memory that are the system's, as on devices of compute capability 8.0 and higher. They belong to the CTA, so that accesses
+/// do not fault; programs learn where they are from special registers and use them for what the runtime library keeps there.
+pub const SHARED_RESERVED: u32 = 0x400;
+
+/// Lays static variables out one behind the other, in the order given, from `first` on.
+pub fn shared_layout(variables: &[Slot], used: impl IntoIterator<Item = u32>, first: u32) -> SharedLayout {
+    let mut layout = SharedLayout { bytes: first.into(), ..SharedLayout::default() };
     for n in used {
         let Some(slot) = variables.get(n as usize) else { continue };
         if !layout.offsets.contains_key(&n) {
@@ -92,7 +96,13 @@ pub(super) fn shared(module: &Module, func: &mut Function) {
             _ => None,
         })
         .fold(16, u64::max);
-    let layout = shared_layout(&module.shared, used);
+    // Whoever has no way there does without, so that there is nothing to be cleared for each CTA.
+    let reaches = |i: &Inst| match i.op {
+        Op::Address(Symbol::Shared(_) | Symbol::DynamicShared { .. }) => true,
+        op => op.mem().is_some_and(|mem| matches!(mem.space, Space::Shared | Space::Generic)),
+    };
+    let reserved = if insts().any(reaches) { SHARED_RESERVED } else { 0 };
+    let layout = shared_layout(&module.shared, used, reserved);
     for i in func.blocks.iter_mut().flat_map(|b| &mut b.insts) {
         let bits = match i.op {
             Op::Address(Symbol::Shared(n)) => layout.offsets.get(&n).copied().unwrap_or(0),
@@ -102,4 +112,5 @@ pub(super) fn shared(module: &Module, func: &mut Function) {
         i.op = Op::Const(bits & 0xffff_ffff);
     }
     func.info.shared_bytes = layout.bytes.min(u64::from(u32::MAX)) as u32;
+    func.info.shared_reserved = reserved;
 }

@@ -18,5 +18,6 @@ pub static ROOMS: &[Room] = &[
     branch::BRKPT,
     pause::NANOSLEEP,
     pause::PMEVENT,
+    pause::GRIDDEPCONTROL,
     branch::TRAP,
 ];

@@ -1,4 +1,4 @@
-//! `nanosleep pmevent`: nothing that a program could see.
+//! `nanosleep pmevent griddepcontrol`: nothing that a program could see.
 
 use crate::{Form, Room, since};
 
@@ -23,6 +23,21 @@ pub const PMEVENT: Room = Room {
     forms: &[
         Form::new("pmevent  a:u32#", &[], since(14, 10)),
         Form::new("pmevent.mask  a:u32#", &[], since(30, 20)),
+    ],
+    rule: None,
+    meaning: |_| Ok(()),
+    notes: &[],
+};
+
+/// `griddepcontrol`
+pub const GRIDDEPCONTROL: Room = Room {
+    opcodes: &["griddepcontrol"],
+    title: "wait for the grids this one depends on, or let those that depend on it begin",
+    doc: "A launch begins when those before it have ended, so there is nobody to wait for, and nobody waits.",
+    section: "9.7.13.13",
+    forms: &[
+        Form::new("griddepcontrol.launch_dependents", &[], since(78, 90)),
+        Form::new("griddepcontrol.wait", &[], since(78, 90)),
     ],
     rule: None,
     meaning: |_| Ok(()),

@@ -1,6 +1,7 @@
-//! `prefetch prefetchu discard applypriority`: what caches are told. No value depends on it, and no address is checked.
+//! `prefetch prefetchu discard applypriority createpolicy`: what caches are told. No value depends on it, and no address is checked.
 
-use crate::{Form, Room, since};
+use crate::{Cx, Form, Outcome, Room, since};
+use hostwarp_ir::Type;
 
 const SETS: &[(&str, &str)] = &[
     (".space", ".global .local"),
@@ -58,3 +59,54 @@ pub const APPLYPRIORITY: Room = Room {
     meaning: |_| Ok(()),
     notes: &[],
 };
+
+const POLICY: &[(&str, &str)] = &[
+    (".primary", ".L2::evict_last .L2::evict_normal .L2::evict_first .L2::evict_unchanged"),
+    (".secondary", ".L2::evict_first .L2::evict_unchanged"),
+];
+
+/// `createpolicy`
+pub const CREATEPOLICY: Room = Room {
+    opcodes: &["createpolicy"],
+    title: "make an operand for `.L2::cache_hint`",
+    doc: "The policy is opaque to programs, and accesses that are given one do as any other.",
+    section: "9.7.9.19",
+    forms: &[
+        Form::new(
+            "createpolicy.range{.global}.primary{.secondary}.b64  policy:b64!, [a]:b64, primary_size:b32, total_size:b32",
+            POLICY,
+            since(74, 80),
+        ),
+        Form::new(
+            "createpolicy.fractional.primary{.secondary}.b64  policy:b64!{, fraction:f32}",
+            POLICY,
+            since(74, 80),
+        ),
+        Form::new("createpolicy.cvt.L2.b64  policy:b64!, access_property:b64", &[], since(74, 80)),
+    ],
+    rule: None,
+    meaning: policy,
+    notes: &[
+        "A fractional policy holds what ptxas puts into it: the priorities, and the fraction in sixteenths where it is a constant.",
+    ],
+};
+
+fn policy(cx: &mut Cx<'_>) -> Outcome {
+    let policy = if cx.has(".cvt") {
+        cx.src("access_property")
+    } else {
+        let primary: u64 = match cx.get(".primary") {
+            Some(".L2::evict_first") => 2,
+            Some(".L2::evict_last") => 4,
+            Some(".L2::evict_normal") => 6,
+            _ => 0,
+        };
+        let secondary = u64::from(cx.get(".secondary") == Some(".L2::evict_first"));
+        let given = cx.has(".fractional") && cx.given("fraction");
+        let fraction = given.then(|| cx.constant("fraction")).flatten().map(|bits| f32::from_bits(bits as u32));
+        let sixteenths = (fraction.unwrap_or(1.0) * 16.0).ceil().clamp(1.0, 16.0) as u64;
+        cx.b.iconst(Type::I64, 1 << 60 | (primary | secondary) << 56 | (sixteenths - 1) << 52)
+    };
+    cx.set("policy", policy);
+    Ok(())
+}

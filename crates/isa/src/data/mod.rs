@@ -22,6 +22,7 @@ pub static ROOMS: &[Room] = &[
     hints::PREFETCHU,
     hints::DISCARD,
     hints::APPLYPRIORITY,
+    hints::CREATEPOLICY,
     isspacep::ROOM,
     cvta::ROOM,
 ];

@@ -52,6 +52,7 @@ impl Emitter<'_> {
             (Special::TotalSharedSize, _) => ("total.shared".into(), "i32", offset_of!(Ctx, total_shared)),
             (Special::GridId, _) => ("gridid".into(), "i64", offset_of!(Ctx, grid_id)),
             (Special::GlobalsBase, _) => ("globals.base".into(), "i64", offset_of!(Ctx, globals_base)),
+            (Special::GridWorkspace, _) => ("workspace".into(), "i64", offset_of!(Ctx, grid_workspace)),
         };
         self.field(&label, ty, offset)
     }
