@@ -6,23 +6,16 @@
 use crate::body::Body;
 use crate::check::Checker;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::host;
 use crate::layout::{Place, Spec};
 use crate::operand::{Kind, Operand};
 use crate::scope::{Entity, Reg};
 use crate::specifiers::Site;
-use hostwarp_ir::{self as ir, Call, Callee, FuncId, Mem, Op, Target, Term, TrapKind, Type, Value};
+use hostwarp_ir::{self as ir, Call, Callee, FuncId, Mem, Op, Target, Term, Type, Value};
 use hostwarp_isa::Ty;
 use hostwarp_syntax::{self as syntax, ExprKind, ExprList, Instruction, Name, Space, Span};
 
 const LOCAL: Mem = Mem::weak(ir::Space::Local);
-
-/// What `assert` calls when it fails. The launch fails there, as on a device.
-const ASSERT: &str = "__assertfail";
-
-/// Whether a function that no module defines is there all the same.
-pub(crate) fn is_builtin(name: &str) -> bool {
-    name == ASSERT
-}
 
 /// A parameter or result of a function, as its head declares it.
 #[derive(Clone, Copy)]
@@ -69,9 +62,9 @@ impl Signature<'_> {
 }
 
 /// A parameter of the function and what the call gives for it.
-struct Pair<'m> {
-    formal: Formal<'m>,
-    actual: Operand<'m>,
+pub(crate) struct Pair<'m> {
+    pub formal: Formal<'m>,
+    pub actual: Operand<'m>,
 }
 
 /// Where a result is when the function has returned.
@@ -314,14 +307,14 @@ impl<'m> Body<'m> {
         results: &[Pair<'m>],
         values: &[Pair<'m>],
     ) -> Result<(), String> {
-        let Some(emit) = &mut self.emit else { return Ok(()) };
         if let Ok(id) = target
-            && c.callables[id.index()].name == ASSERT
-            && !c.bodies.contains(ASSERT)
+            && let callable = &c.callables[id.index()]
+            && !c.bodies.contains(callable.name)
+            && let Some(call) = host::find(callable.name, &callable.signature)
         {
-            emit.builder().terminate(Term::Trap(TrapKind::Assert));
-            return Ok(());
+            return self.emit_system_call(c, call, results, values);
         }
+        let Some(emit) = &mut self.emit else { return Ok(()) };
         let mut args = vec![];
         let mut types = vec![];
         let mut returned = vec![];

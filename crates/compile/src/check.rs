@@ -2,7 +2,7 @@
 
 use crate::body::Role;
 use crate::cache::Cache;
-use crate::call::{Signature, is_builtin};
+use crate::call::Signature;
 use crate::diagnostic::{Code, Diagnostic, Severity, Sink};
 use crate::layout::{Place, TEXTURES, Variable, align_up, ir_space};
 use crate::module::Param;
@@ -520,7 +520,7 @@ impl<'m> Checker<'m> {
     /// Puts kernels and the functions they call together.
     fn link(&mut self) {
         for callable in &self.callables {
-            if let (false, Some(at)) = (callable.defined || is_builtin(callable.name), callable.called) {
+            if let (false, Some(at)) = (callable.defined || is_builtin(callable), callable.called) {
                 let what = format!("the function `{}` of another module", callable.name);
                 let d = Diagnostic::new(Code::UnsupportedFeature, format!("{what} is not supported yet"), at)
                     .note("kernels that call it cannot be launched; all others can");
@@ -695,6 +695,11 @@ pub(crate) struct BodyResult {
     pub uses: Uses,
 }
 
+/// Whether a function that no module defines is there all the same.
+fn is_builtin(callable: &Callable<'_>) -> bool {
+    crate::host::find(callable.name, &callable.signature).is_some()
+}
+
 /// Why a function that is called cannot be run.
 fn why_not(callable: &Callable<'_>, lines: &LineIndex) -> Option<Unusable> {
     if callable.defined {
@@ -702,7 +707,7 @@ fn why_not(callable: &Callable<'_>, lines: &LineIndex) -> Option<Unusable> {
     }
     let line = lines.line(callable.called.unwrap_or(callable.declared).start);
     let what = format!("the function `{}` of another module", callable.name);
-    (!is_builtin(callable.name)).then_some(Unusable::Unsupported { line, what })
+    (!is_builtin(callable)).then_some(Unusable::Unsupported { line, what })
 }
 
 /// Whether there is an error among these.

@@ -27,6 +27,7 @@ mod call;
 mod check;
 mod diagnostic;
 mod emit;
+mod host;
 mod init;
 mod layout;
 mod limits;

@@ -5,10 +5,12 @@ use crate::jit::llvm::Llvm;
 use crate::jit::target::{Target, X86Level};
 use crate::threads::Threads;
 use crate::{Buffer, Cache, Effort, Error, Limits, Module, Options, Pod};
+use hostwarp_interp::Heap;
 use hostwarp_memory::{DEFAULT_CAPACITY, DeviceMemory};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A virtual GPU. Cheap to clone: clones share memory. Usable from many threads.
 #[derive(Clone)]
@@ -28,6 +30,9 @@ struct Inner {
     effort: Option<Effort>,
     launches: AtomicU64,
     executor: Arc<Executor>,
+    output: Option<Output>,
+    printed: Mutex<VecDeque<u8>>,
+    heap: Heap,
 }
 
 impl Drop for Inner {
@@ -35,6 +40,19 @@ impl Drop for Inner {
         self.executor.close();
     }
 }
+
+/// Who gets what kernels print.
+#[derive(Clone)]
+struct Output(Arc<dyn Fn(&[u8]) + Send + Sync>);
+
+impl std::fmt::Debug for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Output")
+    }
+}
+
+/// Bytes of what kernels print that are kept until somebody asks, as many as CUDA keeps: of more the first are lost.
+const KEPT_OUTPUT: usize = 1 << 20;
 
 impl std::fmt::Debug for Device {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -53,6 +71,8 @@ pub struct DeviceBuilder {
     cpu: Option<X86Level>,
     stretch: Option<usize>,
     effort: Option<Effort>,
+    output: Option<Output>,
+    heap: Option<u64>,
 }
 
 impl DeviceBuilder {
@@ -103,6 +123,27 @@ impl DeviceBuilder {
         self
     }
 
+    /// Called with what kernels print (`vprintf`), from the threads that run them: once for each `printf`, with all of its text. Those of one thread of a kernel
+    /// come in its order. Unless this is set the last MiB is kept for [`Device::printed`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), hostwarp::Error> {
+    /// let device = hostwarp::Device::builder().output(|text| print!("{}", String::from_utf8_lossy(text))).build()?;
+    /// # let _ = device;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn output(mut self, output: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
+        self.output = Some(Output(Arc::new(output)));
+        self
+    }
+
+    /// Bytes that kernels can have from `malloc`: 8 MiB unless set, as CUDA has it.
+    pub fn heap(mut self, bytes: u64) -> Self {
+        self.heap = Some(bytes);
+        self
+    }
+
     /// Writes arithmetic of so many instructions as functions of its own. For tests of that: as a rule there have to be more.
     #[doc(hidden)]
     pub fn stretch(mut self, instructions: usize) -> Self {
@@ -136,6 +177,9 @@ impl DeviceBuilder {
                 effort: self.effort,
                 launches: AtomicU64::new(0),
                 executor: Arc::default(),
+                output: self.output,
+                printed: Mutex::default(),
+                heap: Heap::new(self.heap.unwrap_or(Heap::DEFAULT)),
             }),
         })
     }
@@ -240,6 +284,28 @@ impl Device {
     /// Where compiled kernels are kept, if anywhere.
     pub fn cache(&self) -> Option<&Cache> {
         self.inner.cache.as_ref()
+    }
+
+    /// What kernels have printed since this was last asked, the last MiB of it; nothing if [somebody else gets it](DeviceBuilder::output).
+    pub fn printed(&self) -> Vec<u8> {
+        let mut printed = self.inner.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *printed).into()
+    }
+
+    /// Takes what a kernel prints.
+    pub(crate) fn print(&self, text: &[u8]) {
+        if let Some(Output(output)) = &self.inner.output {
+            return output(text);
+        }
+        let mut printed = self.inner.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        printed.extend(text);
+        let more = printed.len().saturating_sub(KEPT_OUTPUT);
+        printed.drain(..more);
+    }
+
+    /// What `malloc` of kernels has to give.
+    pub(crate) fn heap(&self) -> &Heap {
+        &self.inner.heap
     }
 
     pub(crate) fn next_launch(&self) -> u64 {

@@ -160,7 +160,11 @@ pub struct LaunchBuilder<'a> {
     cancel: Option<Arc<AtomicBool>>,
     limits: Limits,
     progress: Option<&'a Progress<'a>>,
+    cooperative: bool,
 }
+
+/// Bytes of the memory that CTAs of a cooperative launch meet in.
+const WORKSPACE: u64 = 256;
 
 /// Threads a CTA may have.
 pub const MAX_CTA_THREADS: u64 = 1024;
@@ -189,6 +193,7 @@ impl<'a> LaunchBuilder<'a> {
             cancel: None,
             limits: Limits::new(),
             progress: None,
+            cooperative: false,
         }
     }
 
@@ -300,6 +305,13 @@ impl<'a> LaunchBuilder<'a> {
         self
     }
 
+    /// Launches all CTAs at once, so that they can wait for each other: what barriers for the whole grid (`grid.sync()` of CUDA's cooperative groups) need.
+    /// Each CTA takes memory of its own until it is done, so grids should not be much larger than those of a device.
+    pub fn cooperative(mut self) -> Self {
+        self.cooperative = true;
+        self
+    }
+
     /// Runs the kernel and waits for it.
     pub fn run(self) -> Result<Report, Error> {
         let block = self.check()?;
@@ -362,6 +374,15 @@ impl<'a> LaunchBuilder<'a> {
         launch.dynamic_shared = self.shared;
         launch.globals_base = module.globals_base();
         launch.grid_id = device.next_launch();
+        let print = |text: &[u8]| device.print(text);
+        launch.printer = Some(&print);
+        launch.heap = Some(device.heap());
+        // Freed when the launch ends, however it does.
+        let workspace = match self.cooperative {
+            true => Some(device.buffer_named::<u8>("the workspace of the grid", WORKSPACE as usize)?),
+            false => None,
+        };
+        launch.grid_workspace = workspace.as_ref().map_or(0, Buffer::address);
         launch.limits = limits;
         let threads = (device.kept_threads(), self.threads.unwrap_or(device.threads()));
         let began = Instant::now();

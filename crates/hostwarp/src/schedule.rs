@@ -19,12 +19,14 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// How many CTAs of a launch can be under way at once: what the largest GPUs keep resident.
+/// How many CTAs of a launch can be under way at once, unless it is cooperative: what the largest GPUs keep resident.
 pub const RESIDENT: usize = 2048;
 
-/// Instructions, counted once per warp, after which a CTA that has had so many turns gives others one.
-fn budget(turns: u32) -> u64 {
+/// Instructions, counted once per warp, after which a CTA that has had so many turns gives others one. In a cooperative launch CTAs are there to wait for
+/// each other, so none has it for long.
+fn budget(launch: &Launch<'_>, turns: u32) -> u64 {
     match turns {
+        _ if launch.grid_workspace != 0 => 1 << 14,
         0 => 1 << 23,
         n => 1 << n.saturating_add(13).min(17),
     }
@@ -277,8 +279,10 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
     let mut waiting: VecDeque<(u64, Box<Cta>, u32)> = VecDeque::new();
     let mut spare: Option<Box<Cta>> = None;
     let mut mine = 0..0;
+    // CTAs of a cooperative launch may wait for all others.
+    let most = if launch.grid_workspace != 0 { usize::MAX } else { RESIDENT };
     while !shared.stop.load(Ordering::Relaxed) {
-        let mut may_start = waiting.is_empty() || shared.waiting.load(Ordering::Relaxed) < RESIDENT;
+        let mut may_start = waiting.is_empty() || shared.waiting.load(Ordering::Relaxed) < most;
         if may_start && spare.is_none() && (!mine.is_empty() || shared.next.load(Ordering::Relaxed) < total) {
             match run.room(launch) {
                 Ok(cta) => spare = Some(Box::new(cta)),
@@ -295,7 +299,7 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
         let mut done = 0;
         let begins = spare.take_if(|_| may_start && !mine.is_empty());
         let (number, cta, turns, outcome) = if let Some(mut cta) = begins {
-            let (ran, outcome) = run.start(launch, &mut cta, mine.start, mine.end - mine.start, budget(0));
+            let (ran, outcome) = run.start(launch, &mut cta, mine.start, mine.end - mine.start, budget(launch, 0));
             done += ran;
             mine.start += ran;
             let number = mine.start;
@@ -306,7 +310,7 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
         } else {
             let Some((number, mut cta, turns)) = waiting.pop_front() else { return };
             shared.waiting.fetch_sub(1, Ordering::Relaxed);
-            let outcome = run.go_on(launch, &mut cta, budget(turns));
+            let outcome = run.go_on(launch, &mut cta, budget(launch, turns));
             done += if outcome == Outcome::Done { cta.count().into() } else { 0 };
             (number, cta, turns, outcome)
         };

@@ -6,7 +6,8 @@ use crate::fault::KernelFaultKind;
 use crate::kernels::CHUNK;
 use crate::lower::{Arg, Base, Dst, Inst};
 use crate::segments::Segment;
-use hostwarp_ir::{self as ir, AtomicOp, Elem, Mem, Order};
+use crate::system::system_call;
+use hostwarp_ir::{self as ir, AtomicOp, Elem, Mem, Order, SystemCall};
 use hostwarp_memory::{self as memory, Access, AtomicInt, AtomicScalar, FaultKind, Scalar, Space, map};
 use std::sync::atomic::{Ordering, fence};
 
@@ -545,6 +546,7 @@ impl Machine<'_, '_> {
                     memory.atomic_update(device, space, lane, addr, |old| add_f64(old, operand, remote))
                 })
             }
+            (AtomicOp::System(call), _) => self.system(inst, dst, call, wide),
             (op, Elem::I32) => self.integer::<u32>(inst, dst, op, mem, wide),
             (op, _) => self.integer::<u64>(inst, dst, op, mem, wide),
         }?;
@@ -572,13 +574,43 @@ impl Machine<'_, '_> {
             AtomicOp::MaxS => memory::AtomicOp::MaxSigned,
             AtomicOp::Inc => memory::AtomicOp::Inc,
             AtomicOp::Dec => memory::AtomicOp::Dec,
-            AtomicOp::Cas | AtomicOp::FAdd { .. } => return Ok(()), // handled by the caller
+            // Handled by the caller.
+            AtomicOp::Cas | AtomicOp::FAdd { .. } | AtomicOp::System(_) => return Ok(()),
         };
         self.each::<T>(inst, dst, mem, wide, |m, space, lane, addr, operand| {
             let device = m.launch.device;
             let (memory, lane) = m.memory_of_lane(lane);
             memory.atomic(device, space, lane, op, addr, operand)
         })
+    }
+
+    /// What lanes ask for, one after the other.
+    fn system(&mut self, inst: &Inst, dst: Dst, call: SystemCall, wide: bool) -> Result<(), Box<Stop>> {
+        self.write_out_args(inst);
+        let dst = self.open(dst);
+        self.wrote(dst);
+        for segment in self.segments.clone() {
+            for warp in segment.first..segment.end {
+                let run = self.run_mask(warp);
+                let addrs = self.addresses(inst, wide, warp);
+                let operands: [u64; CHUNK] = self.regs.read(inst.args[1], warp);
+                let (mut answers, mut failed) = ([0; CHUNK], None);
+                for_each_lane(self.guarded(inst, warp, run), |l| {
+                    let lane = warp * CHUNK + l;
+                    if failed.is_none() {
+                        match system_call(self.launch, self.cta, lane, call, addrs[l], operands[l]) {
+                            Ok(answer) => answers[l] = answer,
+                            Err(kind) => failed = Some((lane as u32, kind)),
+                        }
+                    }
+                });
+                if let Some((lane, kind)) = failed {
+                    return Err(Box::new(Stop { kind, line: inst.line, lane: Some(lane) }));
+                }
+                self.regs.write(dst, warp, run, !segment.full, &answers);
+            }
+        }
+        Ok(())
     }
 
     fn cas<T: AtomicScalar>(&mut self, inst: &Inst, dst: Dst, mem: Mem, wide: bool) -> Result<(), Box<Stop>> {

@@ -63,6 +63,10 @@ struct Barrier {
     arrivals: u32,
     /// Threads expected; all that are alive if none.
     count: Option<u32>,
+    /// Lanes of each warp that have voted; empty if none ever has.
+    voters: Vec<u32>,
+    /// How many of them yes.
+    yes: u32,
 }
 
 /// 64 bytes, for alignment.
@@ -155,10 +159,21 @@ pub struct Cta {
     sync_mask: Vec<u32>,
     /// Of waiting lanes: the block whose terminator made them wait.
     waits_in: Vec<u32>,
+    /// Of each warp the votes that were not counted yet; empty if nobody ever voted.
+    ballots: Vec<Ballot>,
+    /// Of each lane how many voted yes where it last voted.
+    votes: Vec<u32>,
     /// Of each CTA.
     meeting: Vec<Meeting>,
     /// The memory all this takes, where somebody counts it: given back with it.
     held: Option<Held>,
+}
+
+/// Votes of a warp's lanes at the barrier each comes to next.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ballot {
+    voted: u32,
+    yes: u32,
 }
 
 /// What threads of one CTA wait for together.
@@ -218,6 +233,8 @@ impl Cta {
             warps: vec![Warp::default(); warps * room as usize],
             sync_mask: vec![0; lanes],
             waits_in: vec![0; lanes],
+            ballots: vec![],
+            votes: vec![],
             meeting: vec![Meeting { barriers: Default::default(), in_use: 0, live: 0 }; room as usize],
             held: None,
         }
@@ -250,6 +267,7 @@ impl Cta {
         self.scratch.fresh = false;
         self.clear_memory(launch);
         self.pc.fill(Block::ENTRY.0);
+        self.ballots.fill(Ballot::default());
         for (w, warp) in self.warps.iter_mut().enumerate() {
             let lanes = threads.saturating_sub(w as u32 * WARP).min(WARP);
             let live = if lanes == WARP { u32::MAX } else { (1 << lanes) - 1 };
@@ -260,7 +278,8 @@ impl Cta {
                 let b = &mut m.barriers[id];
                 b.waiting.fill(0);
                 b.arrived.fill(0);
-                (b.arrivals, b.count) = (0, None);
+                b.voters.fill(0);
+                (b.arrivals, b.count, b.yes) = (0, None, 0);
             });
             m.live = if n < count { launch.threads() } else { 0 };
         }
@@ -492,6 +511,12 @@ impl Cta {
         b.arrived[in_cta] |= lanes;
         b.arrivals += new.count_ones();
         b.count = b.count.or(count);
+        if let Some(ballot) = self.ballots.get_mut(warp).filter(|ballot| ballot.voted & lanes != 0) {
+            b.voters.resize(self.cta_warps as usize, 0);
+            b.voters[in_cta] |= ballot.voted & lanes;
+            b.yes += (ballot.voted & ballot.yes & lanes).count_ones();
+            ballot.voted &= !lanes;
+        }
         if kind == BarrierKind::Sync {
             b.waiting[in_cta] |= lanes;
             self.warps[warp].ready &= !lanes;
@@ -579,9 +604,47 @@ impl Cta {
             warp.ready |= *waiting & warp.live;
             *waiting = 0;
         }
+        for (w, voters) in b.voters.iter_mut().enumerate() {
+            let first = (cta * of_cta + w) * WARP as usize;
+            for_each_lane(std::mem::take(voters), |l| self.votes[first + l] = b.yes);
+        }
         b.arrived.fill(0);
-        (b.arrivals, b.count) = (0, None);
+        (b.arrivals, b.count, b.yes) = (0, None, 0);
         m.in_use &= !(1 << id);
+    }
+
+    /// A lane has a vote at the barrier it comes to next.
+    pub(crate) fn vote(&mut self, lane: usize, yes: bool) {
+        if self.ballots.is_empty() {
+            self.ballots.resize(self.warps.len(), Ballot::default());
+            self.votes.resize(self.pc.len(), 0);
+        }
+        let (ballot, bit) = (&mut self.ballots[lane / WARP as usize], 1 << (lane as u32 % WARP));
+        ballot.voted |= bit;
+        ballot.yes = if yes { ballot.yes | bit } else { ballot.yes & !bit };
+    }
+
+    /// How many voted yes at the last barrier a lane voted at.
+    pub(crate) fn votes(&mut self, lane: usize) -> u32 {
+        let (warp, bit) = (lane / WARP as usize, 1 << (lane as u32 % WARP));
+        // Nobody had to wait, so nobody was counted: all threads of the CTA came to it together, and none can have voted since.
+        if self.ballots.get(warp).is_some_and(|ballot| ballot.voted & bit != 0) {
+            let first = warp - self.cta_of(warp).1;
+            let ballots = &mut self.ballots[first..first + self.cta_warps as usize];
+            let yes = ballots.iter().map(|b| (b.voted & b.yes).count_ones()).sum();
+            for (w, ballot) in ballots.iter_mut().enumerate() {
+                let lane = (first + w) * WARP as usize;
+                for_each_lane(std::mem::take(&mut ballot.voted), |l| self.votes[lane + l] = yes);
+            }
+        }
+        self.votes.get(lane).copied().unwrap_or(0)
+    }
+
+    /// The memory of a lane's CTA, and the lane's number there.
+    pub(crate) fn memory_of_lane(&self, lane: usize) -> (&CtaMemory, usize) {
+        let warp = lane / WARP as usize;
+        let in_cta = self.cta_of(warp).1 * WARP as usize + lane % WARP as usize;
+        (self.memory_of(warp), in_cta)
     }
 
     /// The fault of a CTA in which lanes are alive and none is ready.

@@ -14,8 +14,10 @@ pub enum KernelFaultKind {
     Trap,
     /// The `brkpt` instruction.
     Breakpoint,
-    /// An `assert` that does not hold: `__assertfail` was called.
-    Assert,
+    /// An `assert` that does not hold: `__assertfail` was called. What it was told, if it could be read.
+    Assert(Option<Box<Assertion>>),
+    /// `free` of an address that `malloc` did not give, or that is free already.
+    BadFree(u64),
     /// A call through a register that holds the address of no function, or of one with other parameters.
     BadCall,
     /// The stack, on which a function finds where it returns to, was overwritten.
@@ -44,6 +46,19 @@ pub enum KernelFaultKind {
     OutOfMemory(Exceeded),
     /// PTX that Hostwarp does not do yet.
     Unsupported(String),
+}
+
+/// What an `assert` says that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assertion {
+    /// The condition as written.
+    pub message: String,
+    /// The source file.
+    pub file: String,
+    /// The line in it.
+    pub line: u32,
+    /// The function.
+    pub function: String,
 }
 
 /// Threads of a CTA that wait at one place.
@@ -127,7 +142,7 @@ impl KernelFaultKind {
         match kind {
             TrapKind::Trap => KernelFaultKind::Trap,
             TrapKind::Breakpoint => KernelFaultKind::Breakpoint,
-            TrapKind::Assert => KernelFaultKind::Assert,
+            TrapKind::Assert => KernelFaultKind::Assert(None),
             TrapKind::BadCall => KernelFaultKind::BadCall,
             TrapKind::BadReturn => KernelFaultKind::BadReturn,
             TrapKind::StackOverflow => KernelFaultKind::StackOverflow,
@@ -144,7 +159,17 @@ impl fmt::Display for KernelFaultKind {
             KernelFaultKind::Memory(fault) => fault.fmt(f),
             KernelFaultKind::Trap => f.write_str("trap"),
             KernelFaultKind::Breakpoint => f.write_str("breakpoint"),
-            KernelFaultKind::Assert => f.write_str("an assertion failed"),
+            KernelFaultKind::Assert(None) => f.write_str("an assertion failed"),
+            KernelFaultKind::Assert(Some(of)) => {
+                let Assertion { message, file, line, function } = &**of;
+                write!(f, "{file}:{line}: {function}: assertion `{message}` failed")
+            }
+            KernelFaultKind::BadFree(at) => {
+                write!(
+                    f,
+                    "`free` of {at:#x}, which is no block that `malloc` gave, or one that is free already"
+                )
+            }
             KernelFaultKind::BadCall => f.write_str(
                 "a call through a register that holds the address of no function with this prototype",
             ),

@@ -3,6 +3,7 @@
 use crate::cta::WARP;
 use crate::fault::KernelFaultKind;
 use crate::lower::Code;
+use crate::system::{Heap, Printer};
 use hostwarp_ir::Function;
 use hostwarp_memory::{Block, DeviceMemory, Space};
 use hostwarp_plan::{Assume, Plan};
@@ -59,7 +60,6 @@ const REGISTERS_AS_ONE: u32 = 64 << 10;
 const LOCAL_AS_ONE: u64 = 1 << 20;
 
 /// A launch: shared by all threads that run its CTAs.
-#[derive(Debug)]
 pub struct Launch<'a> {
     /// What runs.
     pub program: &'a Program,
@@ -85,6 +85,19 @@ pub struct Launch<'a> {
     pub start: Instant,
     /// When it has to stop.
     pub limits: Limits,
+    /// Who gets what it prints.
+    pub printer: Option<Printer<'a>>,
+    /// What its `malloc` and `free` work on; without it there is nothing to be had.
+    pub heap: Option<&'a Heap>,
+}
+
+impl std::fmt::Debug for Launch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kernel = &self.program.func.name;
+        let mut out = f.debug_struct("Launch");
+        out.field("kernel", kernel).field("grid", &self.grid).field("block", &self.block);
+        out.finish_non_exhaustive()
+    }
 }
 
 impl<'a> Launch<'a> {
@@ -111,6 +124,8 @@ impl<'a> Launch<'a> {
             grid_id: 0,
             start: Instant::now(),
             limits: Limits::default(),
+            printer: None,
+            heap: None,
         }
     }
 

@@ -13,17 +13,20 @@ mod float_state;
 mod kernels;
 mod launch;
 mod lower;
+mod printf;
 mod regs;
 mod rows;
 mod segments;
 mod shape;
+mod system;
 #[cfg(test)]
 mod tests;
 
 pub use access::{add_f32, add_f64};
 pub use cta::{BARRIERS, Cta, FrameBuffer, LaneState, Outcome, Runner, WARP, Warp};
 pub use exec::{run, settle};
-pub use fault::{KernelFault, KernelFaultKind, Waiting, WaitingAt};
+pub use fault::{Assertion, KernelFault, KernelFaultKind, Waiting, WaitingAt};
 pub use float_state::with_default_float_state;
 pub use hostwarp_system::{Exceeded, Held, Limits};
 pub use launch::{Launch, Program};
+pub use system::{Heap, Printer, system_call};

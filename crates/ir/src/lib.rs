@@ -48,7 +48,7 @@ pub use func::{
 };
 pub use op::{
     AtomicOp, Axis, BarrierKind, FBin, FCmp, IntBin, IntCmp, IntUn, Mem, Op, Order, Round, Scope, Space,
-    Special, Symbol,
+    Special, Symbol, SystemCall,
 };
 pub use parse::{ParseError, Parsed, parse};
 pub use passes::{fold, optimize};

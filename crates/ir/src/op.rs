@@ -289,6 +289,24 @@ impl Mem {
     }
 }
 
+/// What a lane asks of whoever runs it, besides memory. Engines hand it on to one place that knows; most have arguments in memory, 8 bytes each one behind
+/// the other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SystemCall {
+    /// (format, arguments) → how many went into the text. Both are generic addresses; arguments are at multiples of their size.
+    Print,
+    /// (bytes) → the generic address of a new block, or 0.
+    Allocate,
+    /// (block): one that `Allocate` gave, or 0.
+    Free,
+    /// (message, file, line, function): does not return.
+    Assert,
+    /// No arguments: the lowest bit of the operand is this lane's vote at the barrier that it comes to next.
+    Vote,
+    /// No arguments → how many lanes had voted yes of those that waited together at the last barrier this lane voted at.
+    Votes,
+}
+
 /// Read-modify-write operations; the old value is the result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
@@ -314,6 +332,8 @@ pub enum AtomicOp {
         /// not made quiet.
         remote: bool,
     },
+    /// Asks for something with the arguments that are at the address, which is generic; may look at any memory. T is i64, and the result is what is answered.
+    System(SystemCall),
 }
 
 /// What a barrier does besides waiting.

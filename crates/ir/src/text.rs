@@ -125,6 +125,7 @@ impl fmt::Display for Op {
                 AtomicOp::FAdd { remote } => {
                     write!(f, "atomic.fadd{}{m}", if remote { ".remote" } else { "" })
                 }
+                AtomicOp::System(call) => write!(f, "system.{}{m}", snake(&format!("{call:?}"))),
                 op => write!(f, "atomic.{}{m}", snake(&format!("{op:?}"))),
             },
             Op::Fence(s) => write!(f, "fence.{}", snake(&format!("{s:?}"))),

@@ -231,6 +231,9 @@ fn check_inst(func: &Function, i: &Inst) -> Result<(), String> {
             address(Some(a)) && *c == r && *v == r && matches!(r, Type::I16 | Type::I32 | Type::I64),
             "bad cas",
         ),
+        (Op::Atomic(AtomicOp::System(_), _), [a, v]) => {
+            need(*a == Type::I64 && *v == r && r == Type::I64, "wants a generic address and i64")
+        }
         (Op::Atomic(op, _), [a, v]) if op != AtomicOp::Cas => need(
             address(Some(a)) && *v == r && matches!(r, Type::I32 | Type::I64),
             "wants an address and an integer",

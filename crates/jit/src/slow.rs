@@ -40,6 +40,21 @@ pub(crate) unsafe fn memory_op(
     request: &Request,
 ) -> Result<(), Box<KernelFault>> {
     let func = launch.program.func();
+    if let Op::Atomic(AtomicOp::System(call), _) = inst.op {
+        for place in request.lanes.iter().map(|lane| lane as usize) {
+            let lane = request.first as usize + place;
+            // SAFETY: by the contract of this function; what is asked for and what is answered has 8 bytes.
+            let (address, data) =
+                unsafe { (*request.addresses.add(place), request.data.add(place * 8).cast::<u64>()) };
+            // SAFETY: as above.
+            let operand = unsafe { ptr::read_unaligned(data) };
+            let answer = hostwarp_interp::system_call(launch, cta, lane, call, address, operand)
+                .map_err(|kind| Box::new(cta.fault(launch, kind, inst.line, Some(lane as u32))))?;
+            // SAFETY: as above.
+            unsafe { ptr::write_unaligned(data, answer) };
+        }
+        return Ok(());
+    }
     let (mem, access, value) = match inst.op {
         Op::Load(mem) => (mem, Access::Load, inst.result),
         Op::Store(mem) => (mem, Access::Store, inst.args.last().copied()),
@@ -196,6 +211,8 @@ unsafe fn atomic<T: AtomicInt + FloatBits>(
         AtomicOp::MaxS => MemoryOp::MaxSigned,
         AtomicOp::Inc => MemoryOp::Inc,
         AtomicOp::Dec => MemoryOp::Dec,
+        // Not of memory alone: `memory_op` has done it.
+        AtomicOp::System(_) => return Ok(()),
     };
     // SAFETY: by the contract of this function.
     let operand = unsafe { ptr::read_unaligned(data.cast::<T>()) };

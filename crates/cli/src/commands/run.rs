@@ -18,6 +18,7 @@ use hostwarp_system::{file, limits::poll_many};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,6 +56,12 @@ pub struct Run {
     /// Dynamic shared memory of a CTA.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     shared: u32,
+    /// All CTAs are under way at once and may wait for each other: for barriers of the whole grid.
+    #[arg(long)]
+    cooperative: bool,
+    /// Bytes that kernels can have from `malloc`.
+    #[arg(long, value_name = "BYTES", default_value_t = 8 << 20)]
+    heap: u64,
     /// What runs it; all give the same bits.
     #[arg(long, default_value = "auto")]
     engine: EngineArg,
@@ -248,6 +255,27 @@ impl Made {
     }
 }
 
+/// Prints what kernels print, and remembers why it could not.
+#[derive(Default)]
+struct Printed {
+    failed: Mutex<Option<std::io::Error>>,
+}
+
+impl Printed {
+    fn print(&self, text: &[u8]) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if failed.is_none() {
+            *failed = output::print_bytes(text).err();
+        }
+    }
+
+    /// The error, if there was one.
+    fn finish(&self) -> std::io::Result<()> {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.take().map_or(Ok(()), Err)
+    }
+}
+
 impl Run {
     pub fn run(self) -> Result<(), Failure> {
         let arguments: Vec<(String, Value)> =
@@ -277,7 +305,12 @@ impl Run {
         if let Some(cache) = cache::cache()?.filter(|_| !self.no_cache) {
             device = device.cache(cache);
         }
-        let device = device.build()?;
+        let printed = Arc::new(Printed::default());
+        if !self.json {
+            let to = printed.clone();
+            device = device.output(move |text| to.print(text));
+        }
+        let device = device.heap(self.heap).build()?;
         let profile = self.profile.into();
         let module = device.load_within(&source.name, &source.bytes, Options { profile }, limits)?;
         if !self.json {
@@ -288,6 +321,9 @@ impl Run {
         launch = launch.limits(limits);
         if let Some(Dims(block)) = self.block {
             launch = launch.block(block);
+        }
+        if self.cooperative {
+            launch = launch.cooperative();
         }
         if let Some(width) = self.width {
             launch = launch.width(width);
@@ -318,6 +354,7 @@ impl Run {
         check_outs(&outs, &kernel, &module, &made)?;
         self.check_files(&outs)?;
         let report = run_with_progress(launch, self.json).map_err(|e| explain(e, &source))?;
+        printed.finish()?;
 
         // All of them, or none.
         let mut written = vec![];
@@ -328,7 +365,7 @@ impl Run {
         for (path, file) in written {
             file.commit().map_err(|e| Failure::input(format!("cannot write `{}`: {e}", path.display())))?;
         }
-        self.tell(&kernel, &report, &made)
+        self.tell(&kernel, &report, &made, &device.printed())
     }
 
     /// What cannot be written, or would be lost, is said before a long run, not after it.
@@ -363,7 +400,7 @@ impl Run {
         }
     }
 
-    fn tell(&self, kernel: &Kernel, report: &Report, made: &[Made]) -> Result<(), Failure> {
+    fn tell(&self, kernel: &Kernel, report: &Report, made: &[Made], printed: &[u8]) -> Result<(), Failure> {
         let summaries: Vec<(String, Summary)> =
             made.iter().map(|m| Ok((m.name.clone(), m.summary()?))).collect::<Result<_, Failure>>()?;
         let block = self.block.map(|b| b.0).or(kernel.compiled().limits.required_cta).unwrap_or([1; 3]);
@@ -386,6 +423,7 @@ impl Run {
                 "note": report.note,
                 "prepare_seconds": report.prepare.as_secs_f64(),
                 "run_seconds": report.run.as_secs_f64(),
+                "printed": String::from_utf8_lossy(printed),
                 "buffers": summaries.iter().map(|(n, s)| s.json(n)).collect::<Vec<_>>(),
             });
             return Ok(output::print(&format!("{value:#}\n"))?);

@@ -24,6 +24,7 @@ pub struct Launch {
     grid: [u32; 3],
     block: [u32; 3],
     shared: u32,
+    cooperative: bool,
     arguments: Vec<(String, Value)>,
     expectations: Vec<Expectation>,
 }
@@ -102,6 +103,7 @@ impl Launch {
             grid: [1; 3],
             block: [1; 3],
             shared: 0,
+            cooperative: false,
             arguments: vec![],
             expectations: vec![],
         };
@@ -110,6 +112,7 @@ impl Launch {
             match word {
                 "--grid" => launch.grid = extents(next()?)?,
                 "--block" => launch.block = extents(next()?)?,
+                "--cooperative" => launch.cooperative = true,
                 "--shared" => launch.shared = next()?.parse().map_err(|_| "--shared takes bytes")?,
                 _ => {
                     let (name, value) = word.split_once('=').ok_or(format!("`{word}` is no NAME=VALUE"))?;
@@ -134,6 +137,9 @@ impl Launch {
         launch = launch.engine(engine).threads(threads).timeout(patience());
         if let Some(turn) = turn {
             launch = launch.in_turns(turn);
+        }
+        if self.cooperative {
+            launch = launch.cooperative();
         }
         if let Some(width) = width {
             launch = launch.width(width);

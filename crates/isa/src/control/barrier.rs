@@ -4,7 +4,9 @@
 
 use crate::matching::stand_first;
 use crate::{Cx, Form, Outcome, Room, since};
-use hostwarp_ir::{BarrierKind, Target, Term};
+use hostwarp_ir::{
+    AtomicOp, BarrierKind, Elem, IntCmp, Mem, Op, Order, Scope, Space, SystemCall, Target, Term, Type, Value,
+};
 
 const CLUSTER: &[(&str, &str)] = &[(".sem", ".release .relaxed")];
 const REDUCE: &[(&str, &str)] = &[(".op", ".and .or")];
@@ -14,7 +16,8 @@ pub const ROOM: Room = Room {
     opcodes: &["bar", "barrier"],
     title: "wait for the other threads of the CTA, or of the warp",
     doc: "A CTA has 16 barriers. `.sync` waits until `b` threads have arrived, all of the CTA's that have not exited if `b` is not given; `.arrive` counts and goes on. \
-          Memory accesses before a barrier are seen by all who waited behind it. `bar.warp.sync` waits for the lanes its mask names.",
+          Memory accesses before a barrier are seen by all who waited behind it. `.red` waits too, and then says for how many of those who did `c` holds, \
+          or whether for all or any. `bar.warp.sync` waits for the lanes its mask names.",
     section: "9.7.13.1",
     forms: &[
         Form::new("bar{.cta}.sync  a:u32<0..15>{, b:u32<0../32>}", &[], since(10, 10))
@@ -67,21 +70,51 @@ pub const ROOM: Room = Room {
 };
 
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
-    if cx.has(".red") {
-        return Err(format!("{} with `.red`", cx.m.opcode));
-    }
     if cx.has(".cluster") {
         return Err("barriers of clusters".into());
     }
     let next = Target::new(cx.after());
     let behind = next.block;
-    let term = if cx.has(".warp") {
-        Term::WarpSync { mask: cx.src("membermask"), next }
-    } else {
-        let kind = if cx.has(".arrive") { BarrierKind::Arrive } else { BarrierKind::Sync };
-        let count = if cx.given("b") { Some(cx.src("b")) } else { None };
-        Term::Barrier { kind, id: cx.src("a"), count, next }
-    };
-    cx.end(behind, term);
+    if cx.has(".warp") {
+        let mask = cx.src("membermask");
+        cx.end(behind, Term::WarpSync { mask, next });
+        return Ok(());
+    }
+    // Whether all hold is whether none does not.
+    let op = if cx.has(".red") { cx.get(".op").or(Some(".popc")) } else { None };
+    if let Some(op) = op {
+        let c = cx.src("c");
+        let vote = if op == ".and" { cx.b.not(c) } else { c };
+        let vote = cx.b.zext(vote, Elem::I64);
+        system(cx, SystemCall::Vote, vote);
+    }
+    let kind = if cx.has(".arrive") { BarrierKind::Arrive } else { BarrierKind::Sync };
+    let count = if cx.given("b") { Some(cx.src("b")) } else { None };
+    let id = cx.src("a");
+    cx.end(behind, Term::Barrier { kind, id, count, next });
+    if let Some(op) = op {
+        let nothing = cx.b.iconst(Type::I64, 0);
+        let votes = system(cx, SystemCall::Votes, nothing);
+        let votes = cx.b.zext(votes, Elem::I32);
+        let zero = cx.b.iconst(Type::I32, 0);
+        match op {
+            ".popc" => cx.set("d", votes),
+            ".and" => {
+                let all = cx.b.cmp(IntCmp::Eq, votes, zero);
+                cx.set("p", all);
+            }
+            _ => {
+                let any = cx.b.cmp(IntCmp::Ne, votes, zero);
+                cx.set("p", any);
+            }
+        }
+    }
     Ok(())
+}
+
+/// Asks for something that has no arguments in memory.
+fn system(cx: &mut Cx<'_>, call: SystemCall, operand: Value) -> Value {
+    let mem = Mem { space: Space::Global, order: Order::SeqCst, scope: Scope::Cta };
+    let nowhere = cx.b.iconst(Type::I64, 0);
+    cx.b.guarded(Op::Atomic(AtomicOp::System(call), mem), &[nowhere, operand], cx.guard, Type::I64)
 }

@@ -103,7 +103,8 @@ fn policy(cx: &mut Cx<'_>) -> Outcome {
         };
         let secondary = u64::from(cx.get(".secondary") == Some(".L2::evict_first"));
         let given = cx.has(".fractional") && cx.given("fraction");
-        let fraction = given.then(|| cx.constant("fraction")).flatten().map(|bits| f32::from_bits(bits as u32));
+        let fraction =
+            given.then(|| cx.constant("fraction")).flatten().map(|bits| f32::from_bits(bits as u32));
         let sixteenths = (fraction.unwrap_or(1.0) * 16.0).ceil().clamp(1.0, 16.0) as u64;
         cx.b.iconst(Type::I64, 1 << 60 | (primary | secondary) << 56 | (sixteenths - 1) << 52)
     };

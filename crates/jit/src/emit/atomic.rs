@@ -265,6 +265,8 @@ pub(crate) fn body(t: &mut Text, cpu: ops::Cpu, op: AtomicOp, ty: Type, alone: b
             }
             AtomicOp::Inc | AtomicOp::Dec => "",
             AtomicOp::FAdd { .. } => "",
+            // The engine's.
+            AtomicOp::System(_) => return None,
         };
         if !name.is_empty() {
             return Some(rmw(name));
@@ -290,6 +292,7 @@ pub(crate) fn body(t: &mut Text, cpu: ops::Cpu, op: AtomicOp, ty: Type, alone: b
             t.select(one.with(Elem::I1), &reset, one, "%value", &next)
         }
         AtomicOp::FAdd { remote } => add_floats(t, cpu, ty, remote)?,
+        AtomicOp::System(_) => return None,
         _ => {
             let op = match op {
                 AtomicOp::Add => IntBin::Add,
