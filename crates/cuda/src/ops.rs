@@ -236,6 +236,7 @@ impl Launch {
     /// The launch as the library has it.
     pub fn builder(&self) -> hostwarp::LaunchBuilder<'_> {
         let launch = self.kernel.launch().grid(self.grid).block(self.block).shared(self.shared);
+        let launch = if self.cooperative { launch.cooperative() } else { launch };
         launch.packed(self.params.as_slice())
     }
 }

@@ -8,6 +8,7 @@ use hostwarp::memory::map::GLOBAL_BASE;
 use hostwarp::{Device, Error, Event, Kernel, KernelFaultKind, Module, Profile, Stream};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
@@ -261,7 +262,8 @@ impl State {
         if let Some(n) = std::env::var("HOSTWARP_THREADS").ok().and_then(|n| n.parse().ok()) {
             builder = builder.threads(n);
         }
-        let device = builder.build()?;
+        // What kernels print goes where the program's own output goes. Nothing can be done if that fails.
+        let device = builder.output(|text| _ = std::io::stdout().write_all(text)).build()?;
         let null = Arc::new(StreamObject::new(&device, 0, 0, 0));
         let profile = match std::env::var("HOSTWARP_PROFILE").as_deref() {
             Ok("sm_90") => Profile::Sm90,
@@ -610,7 +612,7 @@ pub fn code_of(error: &Error) -> Code {
                 FaultKind::WrongSpace { .. } => errors::INVALID_ADDRESS_SPACE,
                 _ => errors::ILLEGAL_ADDRESS,
             },
-            KernelFaultKind::Assert => errors::ASSERT,
+            KernelFaultKind::Assert(_) => errors::ASSERT,
             KernelFaultKind::BadCall | KernelFaultKind::BadReturn => errors::INVALID_PC,
             KernelFaultKind::StackOverflow => errors::HARDWARE_STACK_ERROR,
             KernelFaultKind::Deadlock { .. } | KernelFaultKind::OutOfFuel | KernelFaultKind::Timeout => {

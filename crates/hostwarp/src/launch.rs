@@ -335,7 +335,18 @@ impl<'a> LaunchBuilder<'a> {
         let kernel = self.kernel.clone();
         let held: Vec<Arc<Owned>> = self.args.iter().filter_map(|(_, arg)| arg.memory.clone()).collect();
         let LaunchBuilder {
-            grid, shared, engine, width, paths, effort, turn, threads, fuel, timeout, ..
+            grid,
+            shared,
+            engine,
+            width,
+            paths,
+            effort,
+            turn,
+            threads,
+            fuel,
+            timeout,
+            cooperative,
+            ..
         } = self;
         let cancel = self.cancel;
         stream.enqueue(move || {
@@ -352,6 +363,7 @@ impl<'a> LaunchBuilder<'a> {
                 fuel,
                 timeout,
                 cancel,
+                cooperative,
                 ..LaunchBuilder::new(&kernel)
             };
             let ran = again.run_checked(block, &params);
