@@ -289,6 +289,10 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
                 Err(exceeded) => {
                     // The ones that wait go on, and others begin when they are done.
                     may_start = false;
+                    // In a cooperative launch they wait for those that cannot begin.
+                    if launch.grid_workspace != 0 {
+                        shared.stop.store(true, Ordering::Relaxed);
+                    }
                     *shared.no_room.lock().unwrap_or_else(|e| e.into_inner()) = Some(exceeded);
                 }
             }
@@ -299,7 +303,8 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
         let mut done = 0;
         let begins = spare.take_if(|_| may_start && !mine.is_empty());
         let (number, cta, turns, outcome) = if let Some(mut cta) = begins {
-            let (ran, outcome) = run.start(launch, &mut cta, mine.start, mine.end - mine.start, budget(launch, 0));
+            let (ran, outcome) =
+                run.start(launch, &mut cta, mine.start, mine.end - mine.start, budget(launch, 0));
             done += ran;
             mine.start += ran;
             let number = mine.start;
