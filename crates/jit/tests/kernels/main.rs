@@ -374,6 +374,7 @@ fn every_atomic_in_every_space() {
                 old - 1
             }
         }
+        System(_) => unreachable!("not among them"),
         FAdd { remote } => {
             let flush = |x: u32| if remote && x & 0x7f80_0000 == 0 { x & 0x8000_0000 } else { x };
             let sum = f32::from_bits(flush(old)) + f32::from_bits(flush(x));
