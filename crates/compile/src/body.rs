@@ -161,14 +161,6 @@ impl<'m> Body<'m> {
     }
 
     fn instruction(&mut self, c: &mut Checker<'m>, instruction: Instruction<'m>) {
-        self.checked_instruction(c, instruction);
-        // A special register that is not there yet, wherever it stands: as a guard, an index, an argument.
-        if let Some(what) = c.missing.take() {
-            self.give_up(c, instruction.span(), what);
-        }
-    }
-
-    fn checked_instruction(&mut self, c: &mut Checker<'m>, instruction: Instruction<'m>) {
         self.pool.clear();
         c.branching = instruction.opcode() == "bra";
         let guard = match instruction.guard() {
