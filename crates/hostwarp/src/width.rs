@@ -21,10 +21,7 @@ impl Choice<'_> {
     pub(crate) fn vector_lanes(func: &Function, block: [u32; 3]) -> u32 {
         let one_row = |w: u32| block[1] * block[2] == 1 || block[0].is_multiple_of(w);
         let fewer = [16, 8].into_iter().find(|w| one_row(*w));
-        match fewer.filter(|_| !one_row(32) && may_split_warps(func)) {
-            Some(fewer) => fewer,
-            None => 32,
-        }
+        fewer.filter(|_| !one_row(32) && may_split_warps(func)).unwrap_or(32)
     }
 
     /// Narrower than a warp only where that is unobservable.
