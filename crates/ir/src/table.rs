@@ -22,7 +22,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// Every one.
+    /// Every one, by its number.
     pub const ALL: [Table; 7] = {
         use Table::*;
         [Rcp, Rsqrt, Lg2, Ex2, Sin, Sqrt, Tanh]
@@ -41,6 +41,16 @@ impl Table {
         }
     }
 }
+
+// The interpreter finds a table by its number, so none may be missing.
+const _: () = {
+    let mut n = 0;
+    while n < Table::ALL.len() {
+        assert!(Table::ALL[n] as usize == n);
+        n += 1;
+    }
+    assert!(Table::Tanh as usize + 1 == n);
+};
 
 static RCP: [u64; 128] = pack(&RCP_TERMS);
 static RSQRT: [u64; 128] = pack(&RSQRT_TERMS);
