@@ -193,7 +193,7 @@ impl<'a> Cursor<'a> {
     /// Values with commas between them, up to `end` or to the end of the line.
     fn values(&mut self, end: &str) -> Result<Vec<Value>, ParseError> {
         let mut list = vec![];
-        while !self.is_done() && !(!end.is_empty() && self.rest.starts_with(end)) {
+        while !self.is_done() && (end.is_empty() || !self.rest.starts_with(end)) {
             if !list.is_empty() {
                 self.expect(",")?;
             }

@@ -102,10 +102,10 @@ fn is_numbered(i: &Inst) -> bool {
 /// Integers only: which NaN of f64 comes out depends on the order.
 fn commutes(op: Op) -> bool {
     use IntBin::*;
-    match op {
-        Op::Int(Add | Mul | MulHiU | MulHiS | And | Or | Xor | MinU | MinS | MaxU | MaxS) => true,
-        Op::Int(AbsDiffU | AbsDiffS | AddSatU | AddSatS) => true,
-        Op::Cmp(IntCmp::Eq | IntCmp::Ne) => true,
-        _ => false,
-    }
+    matches!(
+        op,
+        Op::Int(Add | Mul | MulHiU | MulHiS | And | Or | Xor | MinU | MinS | MaxU | MaxS)
+            | Op::Int(AbsDiffU | AbsDiffS | AddSatU | AddSatS)
+            | Op::Cmp(IntCmp::Eq | IntCmp::Ne)
+    )
 }
