@@ -622,6 +622,7 @@ group:
             Special::TotalSharedSize => ("total.shared".into(), "i32", offset_of!(Ctx, total_shared)),
             Special::GridId => ("gridid".into(), "i64", offset_of!(Ctx, grid_id)),
             Special::GlobalsBase => ("globals.base".into(), "i64", offset_of!(Ctx, globals_base)),
+            Special::GridWorkspace => ("workspace".into(), "i64", offset_of!(Ctx, grid_workspace)),
         };
         self.field(&label, ty, offset)
     }
