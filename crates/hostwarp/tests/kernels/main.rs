@@ -25,8 +25,8 @@ fn run(case: &Case, file: &str, text: &str, engine: Engine) -> Result<(), String
         return Ok(());
     }
     // By way of the vector IR, without LLVM's optimiser, and with it, in every other kernel as for a CPU that has no gathers.
-    let older =
-        Some(X86Level::Avx2).filter(|level| file.len().is_multiple_of(2) && Target::host_up_to(*level).is_some());
+    let older = Some(X86Level::Avx2)
+        .filter(|level| file.len().is_multiple_of(2) && Target::host_up_to(*level).is_some());
     for (level, effort) in [(None, Effort::Quick), (older, Effort::Best)] {
         let ran = run_at(case, file, text, engine, level, Some(effort), Some(Paths::Vector));
         ran.map_err(|why| format!("vector {effort:?} {level:?}, {why}"))?;
