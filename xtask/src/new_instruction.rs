@@ -235,7 +235,7 @@ mod tests {
     fn says_what_is_wrong() {
         let why = |name, family| plan(name, family).unwrap_err();
         assert!(why("vmad", "video").contains("crates/isa/src/video/vmad.rs"));
-        assert!(why("vmadd", "video").contains("near: vmad"));
+        assert!(why("vmadd", "video").split([' ', ')']).any(|word| word == "vmad"));
         if let Some(name) = manual::all().find(|o| find(o).is_none()) {
             assert!(why(name, "videos").contains("no family `videos`"));
         }

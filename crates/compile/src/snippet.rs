@@ -284,6 +284,8 @@ impl<'m> Names<'m> {
             };
             let ty = match bits / parts {
                 1 => Ty::Pred,
+                // Only where no wider register will do.
+                8 if matches!(place.class, Class::Is(_) | Class::Slot(_)) => Ty::B8,
                 8 | 16 => Ty::B16,
                 64 => Ty::B64,
                 128 => Ty::B128,

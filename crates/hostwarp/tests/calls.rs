@@ -140,7 +140,7 @@ fn structures_by_value() {
     let body = ".param .align 8 .b8 s[16]; .param .b32 n;
         cvt.u64.u32 %rd1, %i; st.param.b64 [s], %rd1; st.param.b64 [s+8], 1000;
         call (s), swap, (s); ld.param.b64 %rd2, [s]; ld.param.b32 %r1, [s+8]; cvt.u32.u64 %r2, %rd2; add.u32 %r0, %r1, %r2;
-        st.param.b32 [n], %i; call (%r3), spoil, (n); ld.param.b32 %r4, [n]; sub.u32 %r3, %r3, %r4; add.u32 %r0, %r0, %r3;";
+        st.param.b32 [n], %i; call (%r3), spoil, (n); sub.u32 %r3, %r3, %i; add.u32 %r0, %r0, %r3;";
     check(&format!("{text}{}", kernel(body)), |i| i + 1001);
 }
 

@@ -272,8 +272,8 @@ fn an_atomic_past_the_end() {
 fn outside_of_shared_memory() {
     let expected = |_: &Buffer<u32>| {
         format!(
-            "kernel `shared`, line {}, CTA (0, 0, 0), thread (40, 0, 0): 4-byte shared store at offset 0xa0 is directly past the \
-             end of the CTA's shared memory (160 bytes)",
+            "kernel `shared`, line {}, CTA (0, 0, 0), thread (40, 0, 0): 4-byte shared store at offset 0x4a0 is directly past the \
+             end of the CTA's shared memory (1184 bytes)",
             line("shared")
         )
     };
@@ -294,11 +294,12 @@ fn outside_of_local_memory() {
 
 #[test]
 fn misaligned_in_shared_and_local_memory() {
-    for (which, what) in [(0u32, "shared load"), (1, "local store")] {
+    // Shared memory begins behind what the system has reserved.
+    for (which, what, offset) in [(0u32, "shared load", "0x402"), (1, "local store", "0x2")] {
         let marker = if which == 0 { "crooked, shared" } else { "crooked, local" };
         let expected = |_: &Buffer<u32>| {
             format!(
-                "kernel `crooked`, line {}, CTA (0, 0, 0), thread (1, 0, 0): 4-byte {what} at offset 0x2 is misaligned: the address \
+                "kernel `crooked`, line {}, CTA (0, 0, 0), thread (1, 0, 0): 4-byte {what} at offset {offset} is misaligned: the address \
                  must be a multiple of 4",
                 line(marker)
             )
@@ -662,9 +663,9 @@ fn arguments_that_do_not_fit() {
     let module = load(&device());
     let error = module.kernel("numbers").expect_err("no such kernel");
     assert!(
-        error
-            .to_string()
-            .starts_with("there is no kernel `numbers`; the module has number, part, rows, gather"),
+        error.to_string().starts_with(
+            "there is no kernel `numbers`; did you mean `number`? The module has number, part, rows, gather"
+        ),
         "{error}"
     );
 }

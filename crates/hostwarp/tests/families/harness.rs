@@ -97,7 +97,10 @@ impl Batch<'_> {
     fn types(&self) -> [Ty; 3] {
         let most = self.forms.iter().map(|f| &f.sources).max_by_key(|sources| sources.len()).expect("a form");
         let same = |form: &Form| most.iter().zip(&form.sources).all(|(a, b)| register(*a) == register(*b));
-        assert!(self.forms.iter().all(|f| same(f) && f.ty == self.forms[0].ty), "forms of different types");
+        assert!(
+            self.forms.iter().all(|f| same(f) && register(f.ty) == register(self.forms[0].ty)),
+            "forms of different types"
+        );
         [0, 1, 2].map(|i| most.get(i).copied().unwrap_or(self.forms[0].ty))
     }
 
