@@ -17,7 +17,7 @@ const SOURCE: &str = ".version 8.8
     ld.global.u32 %r1, [tile];
     add.u32 %r1, %r2, %f1;
     vadd.u32.u32.u32.sat.sat %r1, %r2, %r3;
-    movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2;
+    cp.async.wait_all;
     bra loop;
 lopo:
     ret;

@@ -32,8 +32,8 @@ const MEMORY: &[&str] = &[
 
 #[rustfmt::skip]
 const FAULTS: &[Fault] = &[
-    Fault { what: "`add.sat` saturates as unsigned", file: "arith/add.rs", from: "IntBin::AddSatS, float::add", to: "IntBin::AddSatU, float::add", seen_in: &["add"] },
-    Fault { what: "`sub.sat` adds", file: "arith/add.rs", from: "IntBin::SubSatS, float::sub", to: "IntBin::AddSatS, float::sub", seen_in: &["sub"] },
+    Fault { what: "`add.sat` saturates as unsigned", file: "arith/add.rs", from: "IntBin::AddSatS], float::add", to: "IntBin::AddSatU], float::add", seen_in: &["add"] },
+    Fault { what: "`sub.sat` adds", file: "arith/add.rs", from: "IntBin::SubSatS], float::sub", to: "IntBin::AddSatS], float::sub", seen_in: &["sub"] },
     Fault { what: "float `sub` adds", file: "float/arith.rs", from: "two_operands(cx, FBin::Sub)", to: "two_operands(cx, FBin::Add)", seen_in: &["sub"] },
     Fault { what: "`mul.hi` of signed operands is unsigned", file: "arith/mul.rs", from: "cx.b.int(IntBin::MulHiS, a, b)", to: "cx.b.int(IntBin::MulHiU, a, b)", seen_in: &["mul", "mad"] },
     Fault { what: "`mad.hi.sat` wraps", file: "arith/mul.rs", from: "{ IntBin::AddSatS } else", to: "{ IntBin::Add } else", seen_in: &["mad"] },
@@ -105,7 +105,7 @@ const FAULTS: &[Fault] = &[
     Fault { what: "`redux.min.s32` is unsigned", file: "warp/redux.rs", from: "if signed { 1 << 31 }", to: "if signed && max { 1 << 31 }", seen_in: &["redux"] },
     Fault { what: "`elect` counts from 1", file: "warp/redux.rs", from: "cx.b.int_imm(IntBin::Sub, members, 1)", to: "cx.b.int_imm(IntBin::Sub, members, 2)", seen_in: &["elect"] },
     Fault { what: "`activemask` does not look at its guard", file: "warp/activemask.rs", from: "Some(g) => cx.b.inst(Op::Ballot, &[g], Type::I32)", to: "Some(_) => cx.b.inst(Op::ActiveMask, &[], Type::I32)", seen_in: &["activemask"] },
-    Fault { what: "barriers do not wait", file: "control/barrier.rs", from: "    cx.end(behind, term);", to: "    let _ = term;\n    cx.end(behind, Term::Jump(Target::new(behind)));", seen_in: &["bar", "barrier"] },
+    Fault { what: "barriers do not wait", file: "control/barrier.rs", from: "    cx.end(behind, Term::Barrier { kind, id, count, next });", to: "    let _ = (kind, id, count);\n    cx.end(behind, Term::Jump(next));", seen_in: &["bar", "barrier"] },
     Fault { what: "a guarded branch goes the other way", file: "meaning.rs", from: "Term::Branch(g, t.clone(), Target::new(next))", to: "Term::Branch(g, Target::new(next), t.clone())", seen_in: &["bra", "brx", "call", "exit", "ret", "bar", "barrier"] },
     Fault { what: "`ret` in a function ends the thread", file: "control/branch.rs", from: "cx.caller.map_or(Term::Exit, |to| Term::Jump(Target::new(to)))", to: "cx.caller.map_or(Term::Exit, |_| Term::Exit)", seen_in: &["ret", "call", "exit"] },
     Fault { what: "`exit` does nothing", file: "control/branch.rs", from: "meaning: |cx| end(cx, Term::Exit),", to: "meaning: |_| Ok(()),", seen_in: &["exit"] },

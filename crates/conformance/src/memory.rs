@@ -146,7 +146,7 @@ pub fn cases(instance: Instance) -> Vec<Case> {
     let given = instance.mods.iter().find_map(|m| Place::named(m));
     match instance.opcode {
         "cvta" => converted(instance, given).into_iter().collect(),
-        "isspacep" if instance.operands.iter().all(|o| o.ty != Ty::B32) => asked(&instance),
+        "isspacep" if instance.operands.iter().all(|o| o.ty.bits() != 32) => asked(&instance),
         "isspacep" => vec![],
         "bar" | "barrier" if instance.mods.contains(&".red") || instance.mods.contains(&".cluster") => vec![],
         "bar" | "barrier" => vec![waiting(instance)],

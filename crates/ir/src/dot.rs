@@ -170,8 +170,9 @@ impl Dot {
         }
     }
 
+    /// As [`Dot::lanes`], where the factors are known to be integers of so many bits.
     #[inline(always)]
-    fn integers<const N: usize, const BITS: u32>(
+    pub fn integers<const N: usize, const BITS: u32>(
         self,
         a: &[[u32; N]],
         b: &[[u32; N]],

@@ -307,6 +307,18 @@ pub enum SystemCall {
     Votes,
 }
 
+impl SystemCall {
+    /// Every one.
+    pub const ALL: [SystemCall; 6] = [
+        SystemCall::Print,
+        SystemCall::Allocate,
+        SystemCall::Free,
+        SystemCall::Assert,
+        SystemCall::Vote,
+        SystemCall::Votes,
+    ];
+}
+
 /// Read-modify-write operations; the old value is the result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]

@@ -569,6 +569,7 @@ fn every_op() -> Vec<Op> {
             GlobalTimer,
             GridId,
             GlobalsBase,
+            GridWorkspace,
         ]
         .map(Op::Special),
     );
@@ -602,7 +603,7 @@ fn every_op() -> Vec<Op> {
     }
     for mem in every_mem() {
         all.extend([Op::Load(mem), Op::Store(mem)]);
-        all.extend(every_atomic().map(|op| Op::Atomic(op, mem)));
+        all.extend(every_atomic().into_iter().map(|op| Op::Atomic(op, mem)));
     }
     all.extend([Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys].map(Op::Fence));
     all
@@ -625,10 +626,12 @@ fn every_mem() -> Vec<Mem> {
     all
 }
 
-fn every_atomic() -> [AtomicOp; 14] {
+fn every_atomic() -> Vec<AtomicOp> {
     use AtomicOp::*;
-    let adds = [FAdd { remote: false }, FAdd { remote: true }];
-    [Exch, Cas, Add, And, Or, Xor, MinU, MinS, MaxU, MaxS, Inc, Dec, adds[0], adds[1]]
+    let mut all = vec![Exch, Cas, Add, And, Or, Xor, MinU, MinS, MaxU, MaxS, Inc, Dec];
+    all.extend([false, true].map(|remote| FAdd { remote }));
+    all.extend(SystemCall::ALL.map(System));
+    all
 }
 
 #[cfg(test)]

@@ -614,6 +614,9 @@ fn list_fits(count: u8, want: Ty, slot: &OperandSlot, op: &Operand<'_>) -> Resul
     if count != 0 && elements.len() != usize::from(count) {
         return Err(format!("must have {count} elements, found {}", elements.len()));
     }
+    if elements.iter().all(|e| e.kind == OperandKind::Sink) {
+        return Err("must have a register, not only `_`".into());
+    }
     elements.iter().try_for_each(|e| match &e.kind {
         OperandKind::Reg(r) if want.accepts(*r) => Ok(()),
         OperandKind::Reg(r) => Err(format!("has an element of type {r}, but {want} is wanted")),

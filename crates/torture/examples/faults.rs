@@ -34,12 +34,12 @@ const FAULTS: &[Fault] = &[
     Fault { what: "threading of guards exits where the comparison fails", file: "ir/src/passes/guards.rs", from: "true => Term::Branch(*leaf, exit.clone(), next),", to: "true => Term::Branch(*leaf, next, exit.clone())," },
     Fault { what: "folding takes a predicate for its negation", file: "ir/src/passes/fold.rs", from: "if is_one == wanted { Same(c) }", to: "if is_one != wanted { Same(c) }" },
     Fault { what: "lanes that are not running take the other way of a branch", file: "jit/src/emit/control.rs", from: "to_no = self.t.inst(format_args!(\"and {lanes} {mask}, {to_no}\"));", to: "" },
-    Fault { what: "values that leave a loop at different turns count as uniform", file: "plan/src/shape.rs", from: "let escapes = self.escapes", to: "let escapes = false && self.escapes" },
+    Fault { what: "values that leave a loop at different turns count as uniform", file: "plan/src/shape.rs", from: "s != Shape::Varying) && escaped(self) {", to: "s != Shape::Varying) && false && escaped(self) {" },
     Fault { what: "lanes that leave a loop overwrite what others took out of it", file: "jit/src/emit/control.rs", from: "leaves_a_loop || !first", to: "!first" },
     Fault { what: "a barrier lets warps through when one is still missing", file: "interp/src/cta.rs", from: "b.arrivals += new.count_ones();", to: "b.arrivals += new.count_ones() + u32::from(warp == 1);" },
     Fault { what: "shuffles reach half of the warp", file: "jit/src/emit/warp.rs", from: "&index, &Text::constant(ints, 31)", to: "&index, &Text::constant(ints, 15)" },
     Fault { what: "an extended index counts as evenly spaced even where it wraps", file: "plan/src/shape.rs", from: "Affine { stride, by_row, .. } => affine(stride, true, by_row),", to: "Affine { stride, by_row, .. } => affine(stride, false, by_row)," },
-    Fault { what: "what differs between lanes by a branch counts as uniform behind it", file: "plan/src/shape.rs", from: "if self.join[at] && self.mixed[param.index()] {", to: "if false && self.join[at] && self.mixed[param.index()] {" },
+    Fault { what: "what differs between lanes by a branch counts as uniform behind it", file: "plan/src/shape.rs", from: "if self.control.is_join(at, back) && self.mixed", to: "if false && self.control.is_join(at, back) && self.mixed" },
     Fault { what: "atomic minimum of signed words is unsigned", file: "jit/src/emit/atomic.rs", from: "AtomicOp::MinS => \"min\"", to: "AtomicOp::MinS => \"umin\"" },
     Fault { what: "atomic decrement in shared memory does not start again", file: "jit/src/emit/atomic.rs", from: "\"or\", one.with(Elem::I1), &none, &above", to: "\"and\", one.with(Elem::I1), &none, &above" },
     Fault { what: "the first lane beyond the end of a CTA runs", file: "jit/src/engine.rs", from: "launch.threads().saturating_sub(lane0).min(self.width)", to: "launch.threads().saturating_sub(lane0).saturating_add(1).min(self.width)" },
@@ -81,10 +81,10 @@ const FAULTS: &[Fault] = &[
 /// Faults in uniformity, reconvergence and liveness, that kernels of arbitrary control flow look for.
 #[rustfmt::skip]
 const SHAPES: &[Fault] = &[
-    Fault { what: "uniformity: what lanes take out of a loop at different iterations is uniform", file: "plan/src/shape.rs", from: "let escapes = self.escapes", to: "let escapes = false && self.escapes" },
-    Fault { what: "uniformity: where divergent paths join parameters are uniform", file: "plan/src/shape.rs", from: "if self.join[at] && self.mixed[param.index()] {", to: "if false && self.join[at] && self.mixed[param.index()] {" },
+    Fault { what: "uniformity: what lanes take out of a loop at different iterations is uniform", file: "plan/src/shape.rs", from: "s != Shape::Varying) && escaped(self) {", to: "s != Shape::Varying) && false && escaped(self) {" },
+    Fault { what: "uniformity: where divergent paths join parameters are uniform", file: "plan/src/shape.rs", from: "if self.control.is_join(at, back) && self.mixed", to: "if false && self.control.is_join(at, back) && self.mixed" },
     Fault { what: "uniformity: a switch does not diverge", file: "plan/src/shape.rs", from: "!same(*v) && term.only().is_none()", to: "!same(*v) && term.only().is_none() && !matches!(term, Term::Switch(..))" },
-    Fault { what: "uniformity: a loop that lanes leave by different exits is left by all at once", file: "plan/src/shape.rs", from: "self.split[*l] = true;", to: "self.split[*l] = left.len() < 2;" },
+    Fault { what: "uniformity: a loop that lanes leave by different exits is left by all at once", file: "plan/src/shape.rs", from: "map(|l| a.control.is_split(l))", to: "map(|l| a.control.is_split(l) && l > loops.len())" },
     Fault { what: "reconvergence: lanes that come to a block replace those that wait there", file: "jit/src/emit/control.rs", from: "\"or {shape} {waiting}, {lanes}\"", to: "\"or {shape} {lanes}, {lanes}\"" },
     Fault { what: "reconvergence: a loop ends though the first lane waits for its next iteration", file: "jit/src/emit/control.rs", from: "let any = self.t.inst(format_args!(\"icmp ne i{w} {bits}, 0\"));\n            let (again, on)", to: "let any = self.t.inst(format_args!(\"icmp ugt i{w} {bits}, 1\"));\n            let (again, on)" },
     Fault { what: "reconvergence: in the interpreter the first lane is lost where others wait", file: "interp/src/exec.rs", from: "for (m, new) in g.masks.iter_mut().zip(masks) {\n                *m |= new;", to: "for (m, new) in g.masks.iter_mut().zip(masks) {\n                *m |= new & !1;" },

@@ -92,7 +92,7 @@ pub struct Run {
     /// How the jit makes its code. Never changes a bit.
     #[arg(long, value_enum, value_name = "WAY")]
     pipeline: Option<PipelineArg>,
-    /// Show the kernel on its way instead of running it: ir, ir:PASS[,N] (the IR after the first or Nth run of a pass), plan, vector, llvm.
+    /// Show the kernel on its way instead of running it: ir, `ir:PASS[,N]` (the IR after the first or Nth run of a pass), plan, vector, llvm.
     #[arg(long, value_name = "STAGE", value_parser = stage, long_help = stage_help())]
     emit: Option<Emit>,
     /// For programs.

@@ -66,7 +66,7 @@ unsafe fn pack(
 /// A launch that has been looked at: what is wrong with it is said now.
 ///
 /// # Safety
-/// As [`pack`].
+/// As `pack`.
 pub unsafe fn prepare(
     state: &State,
     function: Handle,
@@ -107,7 +107,7 @@ pub unsafe fn prepare(
 }
 
 /// # Safety
-/// As [`pack`].
+/// As `pack`.
 pub unsafe fn launch(
     function: Handle,
     grid: [u32; 3],

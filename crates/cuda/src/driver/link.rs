@@ -6,6 +6,7 @@ use crate::fatbin::{self, Image};
 use crate::log;
 use crate::state::{Object, State, state};
 use crate::types::*;
+use std::collections::HashSet;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::{Arc, Mutex};
 
@@ -56,7 +57,30 @@ pub fn join(texts: &[Vec<u8>]) -> Result<Vec<u8>, String> {
         }
         bodies.push_str(&body);
     }
+    let bodies = declared_as_defined(&bodies);
     Ok((best.unwrap_or_default().join("\n") + "\n" + &bodies).into_bytes())
+}
+
+/// The name of the function that a text goes on with, behind `.func`: results may stand before it.
+fn function_name(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let text = if text.starts_with('(') { text.split_once(')')?.1.trim_start() } else { text };
+    let end = text.find(|c: char| !(c.is_alphanumeric() || "_$%".contains(c))).unwrap_or(text.len());
+    Some(&text[..end]).filter(|name| !name.is_empty())
+}
+
+/// What one text declares as external and another defines is in one text now: declared as it is defined, or the linkages would differ.
+fn declared_as_defined(bodies: &str) -> String {
+    const EXTERNAL: &str = ".extern .func";
+    let defined: HashSet<&str> = bodies.split(".visible .func").skip(1).filter_map(function_name).collect();
+    let mut parts = bodies.split(EXTERNAL);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let here = function_name(part).is_some_and(|name| defined.contains(name));
+        out.push_str(if here { ".visible .func" } else { EXTERNAL });
+        out.push_str(part);
+    }
+    out
 }
 
 fn linker(state: &State, handle: Handle) -> Result<Arc<Mutex<Linker>>, Code> {
@@ -144,7 +168,7 @@ mod tests {
         let joined = join(&[one, two]).expect("text");
         assert_eq!(
             String::from_utf8_lossy(&joined),
-            ".version 8.8\n.target sm_90\n.address_size 64\n.extern .func f;\n// two\n.visible .func f { ret; }\n"
+            ".version 8.8\n.target sm_90\n.address_size 64\n.visible .func f;\n// two\n.visible .func f { ret; }\n"
         );
     }
 }

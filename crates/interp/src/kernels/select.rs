@@ -41,7 +41,10 @@ pub(crate) fn select(op: Op, args: &[Type], result: Type, level: Level) -> Optio
         Op::Build => by_lane(lanes::build(result, level), 0),
         Op::Permute(p) => by_lane(lanes::permute(result, level), u64::from_le_bytes(p)),
         Op::HSum { signed } => by_lane(lanes::hsum(signed, first, level), 0),
-        Op::Dot(dot) => by_lane(dot::dot(dot, level), dot.words.into()),
+        Op::Dot(dot) => {
+            let (kernel, imm) = dot::dot(dot, level);
+            by_lane(kernel, imm)
+        }
         Op::Lookup(table) => by_lane(lanes::lookup(level), table as u64),
         Op::Fma { round: Round::Nearest, ftz: false } if first == Type::F32 => Selected {
             by_rows: rows::fma(level),

@@ -1,6 +1,6 @@
 //! The pass manager: runs [passes](PASSES) over a function, keeps analyses from one to the next, and verifies after each of them in debug builds.
 //!
-//! A pass is a file here with a `PASS` (name, one line about it, function), an entry in [`registry`] and filetests in `tests/ir/`. It asks for
+//! A pass is a file here with a `PASS` (name, one line about it, function), an entry in `registry` and filetests in `tests/ir/`. It asks for
 //! analyses ([`Analyses`]) and says with [`Changed`] what is left of them. No pass changes a bit of any result, and each takes time that is
 //! linear, or n log n, in the size of the function: `cargo xtask growth` is the judge.
 

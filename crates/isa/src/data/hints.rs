@@ -73,16 +73,16 @@ pub const CREATEPOLICY: Room = Room {
     section: "9.7.9.19",
     forms: &[
         Form::new(
-            "createpolicy.range{.global}.primary{.secondary}.b64  policy:b64!, [a]:b64, primary_size:b32, total_size:b32",
+            "createpolicy.range{.global}.primary{.secondary}.b64  d:b64, [a]:b64, primary_size:b32, total_size:b32",
             POLICY,
             since(74, 80),
         ),
         Form::new(
-            "createpolicy.fractional.primary{.secondary}.b64  policy:b64!{, fraction:f32}",
+            "createpolicy.fractional.primary{.secondary}.b64  d:b64{, fraction:f32}",
             POLICY,
             since(74, 80),
         ),
-        Form::new("createpolicy.cvt.L2.b64  policy:b64!, access_property:b64", &[], since(74, 80)),
+        Form::new("createpolicy.cvt.L2.b64  d:b64, access_property:b64", &[], since(74, 80)),
     ],
     rule: None,
     meaning: policy,
@@ -108,6 +108,6 @@ fn policy(cx: &mut Cx<'_>) -> Outcome {
         let sixteenths = (fraction.unwrap_or(1.0) * 16.0).ceil().clamp(1.0, 16.0) as u64;
         cx.b.iconst(Type::I64, 1 << 60 | (primary | secondary) << 56 | (sixteenths - 1) << 52)
     };
-    cx.set("policy", policy);
+    cx.set("d", policy);
     Ok(())
 }
