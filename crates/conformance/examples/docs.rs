@@ -1,6 +1,6 @@
-//! `docs [--replay|--replay-all]`, in the root of the repository: writes docs/errata.md and docs/conformance.md. With `--replay` everything is replayed
+//! `docs [--replay|--replay-all] [OPCODE…]`, in the root of the repository: writes docs/errata.md and docs/conformance.md. With `--replay` everything is replayed
 //! first, which takes minutes, and conformance/results.json is written anew; needed when recordings or meanings have changed. With `--replay-all`
-//! the jit runs every form too: three minutes on 16 cores, best in a release build.
+//! the jit runs every form too: three minutes on 16 cores, best in a release build. With opcodes only those are replayed, and the results of others kept.
 use hostwarp::{Engine, Profile};
 use hostwarp_conformance::audit::audit;
 use hostwarp_conformance::cases::legal_forms;
@@ -19,8 +19,9 @@ fn main() -> Result<(), String> {
         "--replay-all" => Some(1),
         _ => None,
     });
+    let opcodes: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     if let Some(one_in) = one_in {
-        replay_everything(dir, Results::read(results).unwrap_or_default(), one_in)?.write(results)?;
+        replay(dir, Results::read(results).unwrap_or_default(), opcodes, one_in)?.write(results)?;
     }
     let docs = generate_docs(dir, &Results::read(results)?)?;
     std::fs::create_dir_all("docs").map_err(|e| e.to_string())?;
@@ -28,8 +29,8 @@ fn main() -> Result<(), String> {
     std::fs::write("docs/conformance.md", docs.conformance).map_err(|e| e.to_string())
 }
 
-fn replay_everything(dir: &Path, old: Results, jit_one_in: u64) -> Result<Results, String> {
-    let all = Selection::default();
+fn replay(dir: &Path, old: Results, opcodes: Vec<String>, jit_one_in: u64) -> Result<Results, String> {
+    let all = Selection { opcodes, ..Selection::default() };
     let interp = replay_all(dir, Engine::Interp, Profile::Sm90, &all)?;
     println!("interpreter\n{interp}");
     let some = Selection { one_in: jit_one_in, ..all.clone() };
@@ -42,7 +43,11 @@ fn replay_everything(dir: &Path, old: Results, jit_one_in: u64) -> Result<Result
     for d in audit.mispredicted.iter().chain(&audit.unexplained).chain(&audit.unmanual).take(20) {
         println!("{d}");
     }
-    let mut results = Results { errata: audit.reach.clone(), mutants: old.mutants, ..Results::default() };
+    let mut results = match all.opcodes.is_empty() {
+        true => Results { mutants: old.mutants, ..Results::default() },
+        false => old,
+    };
+    results.errata.extend(audit.reach.clone());
     for (interp, jit) in interp.rows.iter().zip(&jit.rows) {
         let agreement = Agreement {
             legal: legal_forms(&interp.opcode),

@@ -2,6 +2,7 @@
 
 use hostwarp_ir::expand::{Caps, expand};
 use hostwarp_ir::verify_primitive;
+use hostwarp_isa::form::Class;
 use hostwarp_isa::{Profile, find, opcodes, testing};
 
 /// Combinations of modifiers tried for each form.
@@ -13,6 +14,10 @@ fn every_form_has_a_meaning_that_verifies() {
     for opcode in opcodes() {
         let (entry, opcode) = find(opcode).expect("listed");
         for parsed in &entry.forms {
+            // How many registers there are is the rule's: `conformance/tests/matrix.rs` has these.
+            if parsed.operands.iter().any(|o| matches!(o.class, Class::List(0, _))) {
+                continue;
+            }
             let shapes = testing::shapes(opcode, parsed, LIMIT);
             if shapes.is_empty() {
                 wrong.push(format!("{}: nothing matches this form", parsed.form.syntax));
