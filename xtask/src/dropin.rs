@@ -6,26 +6,27 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-fn said<T, E: std::fmt::Display>(result: std::result::Result<T, E>, what: &Path) -> Result<T> {
+pub fn said<T, E: std::fmt::Display>(result: std::result::Result<T, E>, what: &Path) -> Result<T> {
     result.map_err(|e| format!("{}: {e}", what.display()))
 }
 
 /// Fills `target/dropin` with `libcuda.so.1`, `libcudart.so.13` and `.12`: one library, and two small ones that carry the version nodes programs
-/// were linked against.
+/// were linked against. Beside them `libhostwarp.so` with its header, which is `libgpuocelot.so` too.
 pub fn build() -> Result {
     directory().map(|directory| println!("{}", directory.display()))
 }
 
-fn directory() -> Result<PathBuf> {
+pub fn directory() -> Result<PathBuf> {
     let release = std::env::args().any(|a| a == "--release");
-    let build = ["build", "-p", "hostwarp-cuda", "--release"];
-    cargo(&build[..if release { 4 } else { 3 }], &[])?;
+    let build = ["build", "-p", "hostwarp-cuda", "-p", "hostwarp-capi", "--release"];
+    cargo(&build[..if release { 6 } else { 5 }], &[])?;
     let target = root().join("target");
-    let library = target.join(if release { "release" } else { "debug" }).join("libhostwarp_cuda.so");
+    let built = target.join(if release { "release" } else { "debug" });
+    let library = built.join("libhostwarp_cuda.so");
     let out = target.join("dropin");
     if out.exists() {
         said(fs::remove_dir_all(&out), &out)?;
@@ -34,6 +35,11 @@ fn directory() -> Result<PathBuf> {
     let main = out.join("libcuda.so.1");
     said(fs::copy(&library, &main), &library)?;
     said(symlink("libcuda.so.1", out.join("libcuda.so")), &main)?;
+    let own = built.join("libhostwarp_capi.so");
+    said(fs::copy(&own, out.join("libhostwarp.so")), &own)?;
+    said(symlink("libhostwarp.so", out.join("libgpuocelot.so")), &out)?;
+    let header = root().join("crates/capi/include/hostwarp.h");
+    said(fs::copy(&header, out.join("hostwarp.h")), &header)?;
     for major in ["12", "13"] {
         let name = format!("libcudart.so.{major}");
         let (script, shim) = (out.join(format!("{name}.map")), out.join(&name));

@@ -10,6 +10,7 @@ mod dropin;
 mod licences;
 mod new_instruction;
 mod platforms;
+mod python;
 mod setup;
 
 use std::process::{Command, ExitCode};
@@ -59,6 +60,12 @@ const COMMANDS: &[Entry] = &[
         "compile tests/cuda with nvcc (from PyPI) and run the programs on the drop-in",
         dropin::programs,
     ),
+    (
+        "python",
+        "build the wheel in python/ and run its tests in a virtual environment (`--release`)",
+        python::build,
+    ),
+    ("dist", "target/dist: a tarball with command, libraries, header, docs", python::dist),
     ("clients", "run the scripts of tests/clients (from PyPI) on the drop-in; NAME chooses", dropin::clients),
     ("licences", "licences of dependencies", licences::check),
 ];

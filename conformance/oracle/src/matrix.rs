@@ -137,6 +137,12 @@ impl Mma {
             return Err("four matrices at once".into());
         }
         let has = |m: &str| mods.contains(&m);
+        if mods[0] != "mma" || mods[1].starts_with("sp") {
+            return Err("fragments, or elements that are not stored".into());
+        }
+        if ["rz", "rm", "rp"].iter().any(|m| has(m)) {
+            return Err("directed roundings".into());
+        }
         Ok(Mma {
             rows,
             depth,
@@ -199,8 +205,13 @@ impl Mma {
             Kind::E4m3 | Kind::E5m2 => {
                 let part = |which: usize, sum: u64| {
                     let terms = a.iter().zip(b).enumerate().filter(|(k, _)| k % 4 / 2 == which);
-                    float_sum(Kind::F16, terms.map(|(_, t)| t), sum, false)
+                    float_sum(Kind::F16, terms.map(|(_, t)| t), sum, self.half)
                 };
+                if self.half {
+                    let [sum, c] = [part(1, part(0, 0)), c].map(|v| Half::from_bits(v.into()));
+                    let sum = (sum + c).value;
+                    return if sum.is_nan() { 0x7fff } else { sum.to_bits() as u64 };
+                }
                 let sum = f32::from_bits(part(1, part(0, 0)) as u32) + f32::from_bits(c as u32);
                 u64::from(if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() })
             }
@@ -265,7 +276,8 @@ fn float_sum<'a>(kind: Kind, factors: impl Iterator<Item = (&'a f64, &'a f64)>, 
     } else {
         cut
     };
-    u64::from(cut.to_bits())
+    // What is cut to nothing is +0.
+    u64::from(if cut == 0.0 { 0 } else { cut.to_bits() })
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod output;
 mod progress;
 mod show;
 mod value;
+mod watch;
 
 use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
 use commands::Command;

@@ -9,6 +9,7 @@ use crate::emit::Emit;
 use crate::layout::{Place, TEXTURES, ir_space, space_text};
 use crate::misfit::read_only;
 use crate::operand::{Address, Base, Kind, Operand, Pool};
+use crate::probe::FIRST_SITE;
 use crate::scope::{Entity, Reg};
 use hostwarp_ir as ir;
 use hostwarp_isa::form::Class;
@@ -39,6 +40,8 @@ pub(crate) struct Body<'m> {
     shared: BTreeSet<u32>,
     /// The module's first variable that is declared in the body.
     first_variable: u32,
+    /// It is a function, not a kernel.
+    in_function: bool,
     /// Variables of the body in `.param` that are loaded, and where.
     loaded: Vec<(u32, Span)>,
     /// Variables of the body in `.param` that a call returns something in.
@@ -74,9 +77,14 @@ pub(crate) fn check<'m>(c: &mut Checker<'m>, block: Block<'m>, name: &str, role:
         calls_any: false,
         shared: BTreeSet::new(),
         first_variable: c.variables.len() as u32,
+        in_function: matches!(role, Role::Function(_)),
         loaded: vec![],
         returned: BTreeSet::new(),
     };
+    if let Some(emit) = body.emit.as_mut().filter(|_| c.options.probes.any() && !c.options.check_only) {
+        emit.probing.probes = c.options.probes;
+        emit.probing.first = FIRST_SITE + c.out.sites.len() as u64;
+    }
     match (&mut body.emit, &role) {
         (Some(emit), Role::Snippet(interface)) => emit.load_inputs(&interface.inputs),
         (Some(emit), Role::Function(signature)) => emit.take_params(c, signature),
@@ -94,7 +102,10 @@ pub(crate) fn check<'m>(c: &mut Checker<'m>, block: Block<'m>, name: &str, role:
         (None, None) => Err(Unusable::Invalid),
         (None, Some(_)) if c.sink.errors > 0 => Err(Unusable::Invalid),
         (None, Some(_)) if body.trial => Err(Unusable::NotBuilt),
-        (None, Some(emit)) => Ok(emit.finish()),
+        (None, Some(mut emit)) => {
+            c.out.sites.append(&mut emit.probing.sites);
+            Ok(emit.finish())
+        }
     };
     let uses = Uses { shared: body.shared, calls: body.calls, calls_any: body.calls_any };
     BodyResult { function, uses }
@@ -183,6 +194,16 @@ impl<'m> Body<'m> {
         if operands.iter().any(|o| matches!(o.kind, Kind::Error)) {
             return self.abandon();
         }
+        if let Some(sum) = operands.iter().find(|o| o.plus != 0)
+            && hostwarp_isa::video::ROOMS.iter().any(|r| r.opcodes.contains(&instruction.opcode()))
+        {
+            let text = format!("`{}` cannot be a sum here", c.syntax.text(sum.span));
+            c.report(Diagnostic::new(Code::BadOperand, text, sum.span));
+            return self.abandon();
+        }
+        if let Some(what) = self.shared_by_functions(c, &operands) {
+            return self.not_yet(c, instruction.span(), what);
+        }
         let source = c.syntax.source();
         let mut shape = c.cache.resolve(source, instruction, &operands, &self.pool, c.env);
         if matches!(*shape, Shape::Misfit(..)) && elements_to_addresses(instruction, &mut operands) {
@@ -213,6 +234,7 @@ impl<'m> Body<'m> {
         }
         if let Some(emit) = &mut self.emit {
             emit.builder().set_line(c.line(instruction.span()));
+            emit.begin_instruction(c, instruction, guard);
             let outcome = emit.instruction(c, m, &operands, &self.pool, guard);
             built.set(outcome.is_ok());
             if let Err(what) = outcome {
@@ -228,6 +250,32 @@ impl<'m> Body<'m> {
             .note("kernels that contain it cannot be launched; all others can");
         c.report(d);
         self.give_up(c, span, what);
+    }
+
+    /// A register or local variable of the module in a function: each kernel has its own, but functions and their callers share them.
+    fn shared_by_functions(&self, c: &Checker<'m>, operands: &[Operand<'m>]) -> Option<String> {
+        if !self.in_function || c.thread_registers.is_empty() && c.thread_variables.is_empty() {
+            return None;
+        }
+        let shared = |o: &Operand<'m>| match o.kind {
+            Kind::Reg(reg) => c.thread_registers.contains(&reg.declaration),
+            Kind::Variable { index, .. } | Kind::Address(Address { base: Base::Variable(index), .. }) => {
+                c.thread_variables.contains(&index)
+            }
+            Kind::Address(Address { base: Base::Reg(reg), .. }) => {
+                c.thread_registers.contains(&reg.declaration)
+            }
+            _ => false,
+        };
+        let parts = |o: &Operand<'m>| match o.kind {
+            Kind::Vector(first, count) => self.pool.slice(first, count).iter().any(shared),
+            Kind::Pair(first) => self.pool.slice(first, 2).iter().any(shared),
+            _ => shared(o),
+        };
+        operands
+            .iter()
+            .any(parts)
+            .then(|| "a register or local variable of the module in a function".to_string())
     }
 
     fn guard(&mut self, c: &mut Checker<'m>, predicate: hostwarp_syntax::Expr<'m>) -> Option<Reg> {
@@ -409,12 +457,12 @@ impl<'m> Body<'m> {
 
     fn destination_fits(&mut self, c: &mut Checker<'m>, operand: &Operand<'m>) -> bool {
         let parts = match operand.kind {
-            Kind::Reg(_) | Kind::Sink => return true,
+            Kind::Reg(_) | Kind::Sink if operand.plus == 0 => return true,
             Kind::Vector(first, count) => self.pool.slice(first, count),
             Kind::Pair(first) => self.pool.slice(first, 2),
             _ => std::slice::from_ref(operand),
         };
-        match parts.iter().find(|p| !matches!(p.kind, Kind::Reg(_) | Kind::Sink)) {
+        match parts.iter().find(|p| p.plus != 0 || !matches!(p.kind, Kind::Reg(_) | Kind::Sink)) {
             None => true,
             Some(part) => {
                 c.report(read_only(c.syntax.text(part.span), part));

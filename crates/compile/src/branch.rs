@@ -62,6 +62,8 @@ impl<'m> Body<'m> {
         let Some(labels) = labels_of(c, targets) else { return self.abandon() };
         let Some(emit) = &mut self.emit else { return };
         emit.builder().set_line(c.line(instruction.span()));
+        emit.begin_instruction(c, instruction, guard);
+        emit.check_sources(c, [&operand], &self.pool, guard);
         let value = emit.read(index);
         let blocks: Vec<Target> = labels.into_iter().map(|l| Target::new(emit.block_of(l))).collect();
         if blocks.is_empty() {

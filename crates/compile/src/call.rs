@@ -182,6 +182,8 @@ impl<'m> Body<'m> {
         }
         let Some(emit) = self.emit.as_mut().filter(|_| !self.trial) else { return };
         emit.builder().set_line(c.line(span));
+        emit.begin_instruction(c, instruction, guard);
+        emit.check_sources(c, values.iter().map(|pair| &pair.actual), &self.pool, guard);
         let after = emit.builder().new_block();
         if let Some((reg, negated)) = guard {
             let p = emit.read(reg);
@@ -261,6 +263,11 @@ impl<'m> Body<'m> {
         }
         let mut out = vec![];
         for (formal, actual) in formals.iter().zip(actuals.into_iter().flat_map(|a| a.iter())) {
+            if matches!(actual.kind(), ExprKind::Vector(_)) {
+                let text = "a call takes vectors by the name of a vector register, not in braces";
+                c.report(Diagnostic::new(Code::BadCall, text, actual.span()));
+                return None;
+            }
             let actual = c.operand(actual, &mut self.pool);
             // What is wrong with the declaration was said when the function was looked at.
             let formal = (*formal)?;
@@ -433,7 +440,7 @@ impl<'m> Body<'m> {
                         b.inst(Op::Load(LOCAL), &[at], ty.container())
                     }
                 };
-                emit.write(to, value, false, None)?;
+                emit.write(to, c.syntax.text(target.span), value, false, None)?;
             }
         }
         Ok(())

@@ -15,7 +15,7 @@ use hostwarp_syntax::{
     self as syntax, Declaration, Directive, DirectiveKind, Expr, LineIndex, Linkage, Name, Space, Span,
     Statement,
 };
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
 /// The newest PTX version of each major one, from 1 on.
@@ -67,14 +67,14 @@ pub(crate) struct Callable<'m> {
     never_returns: bool,
     linkage: Option<Linkage>,
     /// Where it was declared or defined first.
-    declared: Span,
+    pub declared: Span,
     /// Whether its definition was seen already.
-    defined: bool,
+    pub defined: bool,
     /// Where it is called, or its address taken, first.
     pub called: Option<Span>,
     /// Why it has no IR, though it is defined.
-    unusable: Option<Unusable>,
-    uses: Uses,
+    pub unusable: Option<Unusable>,
+    pub uses: Uses,
 }
 
 /// What a body uses that kernels have to account for.
@@ -115,6 +115,16 @@ pub(crate) struct Checker<'m> {
     pub said: FxHashSet<String>,
     /// `.target texmode_independent`: samplers are variables of their own.
     pub independent_samplers: bool,
+    /// `.alias`es: the new name, the function, where.
+    pub aliases: Vec<(u32, u32, Span)>,
+    /// Definitions of variables, by name: what is declared `.extern` before gets its place at once.
+    pub defined_variables: FxHashMap<&'m str, (Declaration<'m>, syntax::Variable<'m>)>,
+    /// Variables that are declared `.extern` and not defined so far.
+    pub external: FxHashSet<u32>,
+    /// Declarations of registers of the module (before PTX 3.0): every thread of a kernel has its own.
+    pub thread_registers: FxHashSet<u32>,
+    /// Variables in `.local` that are the module's.
+    pub thread_variables: FxHashSet<u32>,
     /// Declarations of registers that nobody declared and nothing tells the type of: what does not fit them follows from something else.
     pub guessed: FxHashSet<u32>,
 }
@@ -141,6 +151,11 @@ impl<'m> Checker<'m> {
             kernel_uses: vec![],
             said: FxHashSet::default(),
             independent_samplers: false,
+            aliases: vec![],
+            external: FxHashSet::default(),
+            defined_variables: FxHashMap::default(),
+            thread_registers: FxHashSet::default(),
+            thread_variables: FxHashSet::default(),
             guessed: FxHashSet::default(),
         }
     }
@@ -191,6 +206,13 @@ impl<'m> Checker<'m> {
         self.head();
         let defined = self.syntax.functions().filter(|f| f.body().is_some());
         self.bodies = defined.filter_map(|f| Some(f.name()?.text)).collect();
+        for item in self.syntax.items() {
+            let Statement::Declaration(d) = item else { continue };
+            if d.specifiers().linkage() != Some(Linkage::Extern) {
+                let named = d.variables().iter().filter_map(|v| Some((v.name()?.text, (d, v))));
+                self.defined_variables.extend(named);
+            }
+        }
         let items = self.syntax.items();
         for item in items {
             self.item = item.span();
@@ -329,8 +351,7 @@ impl<'m> Checker<'m> {
 
     fn directive(&mut self, d: Directive<'m>) {
         if d.kind() == DirectiveKind::Alias {
-            let text = "`.alias` is not supported yet";
-            self.report(Diagnostic::new(Code::UnsupportedFeature, text, d.span()));
+            self.alias(d);
         }
     }
 
@@ -347,8 +368,8 @@ impl<'m> Checker<'m> {
                         let text = "special registers cannot be declared";
                         self.report(Diagnostic::new(Code::BadSpace, text, name.span));
                         self.broken(name);
-                    } else if !in_body {
-                        let text = "registers belong to a function";
+                    } else if !in_body && self.env.ptx >= 30 {
+                        let text = "registers belong to a function since PTX 3.0";
                         let d = Diagnostic::new(Code::BadSpace, text, name.span)
                             .help("move the declaration into the functions that use it");
                         self.report(d);
@@ -359,6 +380,9 @@ impl<'m> Checker<'m> {
                         self.broken(name);
                     } else {
                         self.registers(name, spec, variable.count());
+                        if !in_body {
+                            self.thread_registers.insert(self.next_declaration - 1);
+                        }
                     }
                 }
                 Some(spec) => {
@@ -519,6 +543,7 @@ impl<'m> Checker<'m> {
 
     /// Puts kernels and the functions they call together.
     fn link(&mut self) {
+        self.resolve_aliases();
         for callable in &self.callables {
             if let (false, Some(at)) = (callable.defined || is_builtin(callable), callable.called) {
                 let what = format!("the function `{}` of another module", callable.name);

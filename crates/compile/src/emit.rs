@@ -6,6 +6,7 @@ use crate::check::Checker;
 use crate::init::float_or_int_bits;
 use crate::layout::{Place, ir_space};
 use crate::operand::{Address, Base, Kind, Operand, Pool};
+use crate::probe::Probing;
 use crate::scope::{Entity, Reg};
 use hostwarp_ir::{self as ir, Builder, Elem, Mem, Op, Special, Symbol, Type, Value, Var};
 use hostwarp_isa::{Arg, Cx, Match, Profile, Ty, form::Class};
@@ -35,6 +36,9 @@ pub(crate) struct Emit {
     param_in_local: bool,
     /// The carry flag. Each function has its own: the manual leaves open what it is behind a call.
     flag: Var,
+    pub probing: Probing,
+    /// Whether each register has been written; only if somebody wants to know.
+    defined: FxHashMap<Reg, Var>,
 }
 
 impl Emit {
@@ -56,7 +60,15 @@ impl Emit {
             results: vec![],
             caller: None,
             param_in_local: false,
+            probing: Probing::default(),
+            defined: FxHashMap::default(),
         }
+    }
+
+    /// Whether a register has been written: a variable that is false where nothing is assigned to it.
+    pub fn defined(&mut self, reg: Reg) -> Var {
+        let b = &mut self.b;
+        *self.defined.entry(reg).or_insert_with(|| b.new_var(Type::I1))
     }
 
     pub fn builder(&mut self) -> &mut Builder {
@@ -121,6 +133,10 @@ impl Emit {
                             if let Some(reg) = reg {
                                 let var = self.register(reg);
                                 self.b.set(var, value);
+                                if self.probing.probes.strict {
+                                    let (defined, yes) = (self.defined(reg), self.b.iconst(Type::I1, 1));
+                                    self.b.set(defined, yes);
+                                }
                             }
                         }
                     }
@@ -285,6 +301,13 @@ impl Emit {
         pool: &Pool<'_>,
         guard: Option<(Reg, bool)>,
     ) -> Result<(), String> {
+        if self.probing.probes.any() {
+            self.may_yield(m, operands);
+            let sources = (0..m.parsed.operands.len()).filter(|slot| !m.parsed.operands[*slot].dest);
+            let sources = sources.filter_map(|slot| operand_at(m, operands, pool, slot));
+            self.check_sources(c, sources, pool, guard);
+        }
+        let position = self.position();
         let guard = guard.map(|(reg, negated)| {
             let p = self.read(reg);
             if negated { self.b.not(p) } else { p }
@@ -328,7 +351,9 @@ impl Emit {
             profile: self.profile,
             caller: self.caller,
             flag: self.flag,
+            stack: self.stack,
             results: vec![],
+            strict: self.probing.probes.strict,
         };
         m.give_meaning(&mut cx)?;
         let results = cx.results;
@@ -343,6 +368,7 @@ impl Emit {
                 }
             }
         }
+        self.probe_accesses(position);
         for (slot, values) in results {
             let Some(operand) = operand_at(m, operands, pool, slot) else { continue };
             let targets = match operand.kind {
@@ -352,17 +378,18 @@ impl Emit {
             let signed = m.operand_ty(slot).is_some_and(Ty::is_signed);
             for (target, value) in targets.iter().zip(values) {
                 if let Kind::Reg(reg) = target.kind {
-                    self.write(reg, value, signed, guard)?;
+                    self.write(reg, c.syntax.text(target.span), value, signed, guard)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Assigns a register where the guard holds.
+    /// Assigns a register, which has this name, where the guard holds.
     pub fn write(
         &mut self,
         reg: Reg,
+        name: &str,
         value: Value,
         signed: bool,
         guard: Option<Value>,
@@ -377,6 +404,9 @@ impl Emit {
             }
         };
         self.b.set(var, value);
+        if self.probing.probes.any() {
+            self.wrote(reg, name, value, guard);
+        }
         Ok(())
     }
 
@@ -419,7 +449,14 @@ impl Emit {
         want: Option<Ty>,
     ) -> Result<Value, String> {
         let value = match operand.kind {
-            Kind::Reg(reg) => self.read(reg),
+            Kind::Reg(reg) => {
+                let value = self.read(reg);
+                if operand.plus == 0 {
+                    value
+                } else {
+                    self.b.int_imm(ir::IntBin::Add, value, operand.plus as u64)
+                }
+            }
             Kind::Special(special) => special.read(&mut self.b),
             Kind::Const(value) => return self.constant(value, want.unwrap_or(Ty::B32)),
             Kind::Variable { index, offset } => {

@@ -75,7 +75,7 @@ impl<'m> Body<'m> {
             let b = emit.builder();
             let answer = if ty == Type::I64 { answer } else { b.inst(Op::Trunc, &[answer], ty) };
             match actual.kind {
-                Kind::Reg(to) => emit.write(to, answer, false, None)?,
+                Kind::Reg(to) => emit.write(to, c.syntax.text(actual.span), answer, false, None)?,
                 Kind::Variable { index, .. } => {
                     let at = emit.local_variable(c, index);
                     emit.builder().effect(Op::Store(LOCAL), &[at, answer], None);

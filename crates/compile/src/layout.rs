@@ -229,8 +229,8 @@ impl<'m> Checker<'m> {
         };
         let external = spec.linkage == Some(Linkage::Extern);
         match (spec.space, in_body) {
-            (Space::Local, false) => {
-                let text = "a variable in `.local` must be inside a function";
+            (Space::Local, false) if self.env.ptx >= 30 || external => {
+                let text = "a variable in `.local` must be inside a function since PTX 3.0";
                 self.report(Diagnostic::new(Code::BadSpace, text, name.span));
                 return self.broken(name);
             }
@@ -283,17 +283,75 @@ impl<'m> Checker<'m> {
             var.unsupported = Some("variables defined in other modules");
         }
         let in_image = matches!(spec.space, Space::Global | Space::Const | Space::Tex) && !external;
+        if !in_body && self.declared_before(name, &mut var, spec) {
+            if let (true, Some(init), Place::At(offset)) = (in_image && !spec.opaque, init, var.place) {
+                self.initialise(&mut var, &dims, spec, init, offset);
+            }
+            return;
+        }
         if in_image {
             self.place_in_image(&mut var, spec);
+        } else if let (Place::Elsewhere, Some((definition, defined))) =
+            (var.place, self.defined_variables.get(name.text).copied())
+            && let Some(size) = self.size_of(definition, defined)
+        {
+            // It is defined further down: its place is known from here on.
+            var.unsupported = None;
+            var.size = size;
+            self.place_in_image(&mut var, Spec { linkage: definition.specifiers().linkage(), ..spec });
         }
         let index = self.variables.len() as u32;
         self.variables.push(var);
+        if external {
+            self.external.insert(index);
+        }
+        if spec.space == Space::Local && !in_body {
+            self.thread_variables.insert(index);
+        }
         self.define(name, crate::scope::Entity::Variable(index));
         // Its own address may stand in its initial value.
         if let (true, Some(init), Place::At(offset)) = (in_image && !spec.opaque, init, var.place) {
             self.initialise(&mut var, &dims, spec, init, offset);
             self.variables[index as usize] = var;
         }
+    }
+
+    /// Whether the variable was declared `.extern` before; it then has the place it was given there.
+    fn declared_before(&mut self, name: syntax::Name<'m>, var: &mut Variable<'m>, spec: Spec) -> bool {
+        let Some(crate::scope::Entity::Variable(index)) = self.scopes.lookup(name.text).map(|b| b.entity)
+        else {
+            return false;
+        };
+        let old = self.variables[index as usize];
+        if !self.external.contains(&index) {
+            return false;
+        }
+        let same = (old.space, old.ty, old.element, old.align) == (var.space, var.ty, var.element, var.align)
+            && (old.size == var.size || old.size == 0 || var.size == 0);
+        if !same {
+            return false;
+        }
+        if spec.linkage != Some(Linkage::Extern) {
+            self.external.remove(&index);
+        }
+        var.place = old.place;
+        true
+    }
+
+    /// The bytes of a variable that is defined further down; nothing if its initialiser says how many, or it is wrong: then it is said there.
+    fn size_of(&mut self, d: syntax::Declaration<'m>, variable: syntax::Variable<'m>) -> Option<u64> {
+        let element = d.specifiers().types().next().and_then(|t| parse_type(t.text))?.bits().div_ceil(8);
+        let element = u64::from(element) * u64::from(d.specifiers().vector().unwrap_or(1));
+        let mut size = element;
+        for dim in variable.dims() {
+            let bound = match (dim, variable.init().map(|i| i.kind())) {
+                (Some(expr), _) => expr.int()?,
+                (None, Some(syntax::ExprKind::Vector(list))) => list.len() as u64,
+                _ => return None,
+            };
+            size = size.checked_mul(bound).filter(|s| *s <= MOST_BYTES)?;
+        }
+        Some(size).filter(|s| *s > 0)
     }
 
     fn place_in_image(&mut self, var: &mut Variable<'m>, spec: Spec) {

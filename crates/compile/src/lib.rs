@@ -20,6 +20,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod alias;
 mod body;
 mod branch;
 mod cache;
@@ -36,6 +37,7 @@ mod module;
 mod near;
 mod opcodes;
 mod operand;
+mod probe;
 mod scope;
 mod snippet;
 mod special;
@@ -43,6 +45,7 @@ mod specifiers;
 
 pub use diagnostic::{Code, Diagnostic, Example, Label, Page, Severity, Style, error_index, render, to_json};
 pub use module::{Data, Image, Kernel, Limits, Module, Param, Relocation, Symbol, Unusable};
+pub use probe::{Access, FIRST_SITE, Probes, Site, SiteKind};
 pub use snippet::{Snippet, SnippetRegister, compile_snippet};
 
 use hostwarp_isa::Profile;
@@ -57,11 +60,13 @@ pub struct Options {
     pub check_only: bool,
     /// How many errors, and how many other diagnostics, are kept; the rest are counted.
     pub max_diagnostics: usize,
+    /// What probes are put in for.
+    pub probes: Probes,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { profile: Profile::Isa, check_only: false, max_diagnostics: 200 }
+        Options { profile: Profile::Isa, check_only: false, max_diagnostics: 200, probes: Probes::default() }
     }
 }
 

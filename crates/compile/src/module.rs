@@ -20,6 +20,8 @@ pub struct Module {
     pub globals: Image,
     /// The variables in `.const`. In IR their address is the symbol's offset in `Space::Const`.
     pub constants: Image,
+    /// What [probes](crate::Probes) tell of: the one with number [`crate::FIRST_SITE`] and those behind it.
+    pub sites: Vec<crate::Site>,
 }
 
 impl Module {

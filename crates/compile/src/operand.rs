@@ -15,6 +15,8 @@ pub(crate) struct Operand<'m> {
     pub selector: Option<&'m str>,
     pub neg: bool,
     pub not: bool,
+    /// What is added to a register: `%r1+4`, as ptxas takes it where a register is read.
+    pub plus: i64,
     pub span: Span,
 }
 
@@ -91,6 +93,7 @@ impl<'m> Checker<'m> {
             Operand { kind: Kind::Error, .. } => return operand,
             Operand { neg: true, .. } => "cannot be negated here".to_string(),
             Operand { not: true, .. } => "cannot be complemented here".to_string(),
+            Operand { plus, .. } if plus != 0 => "cannot be a sum here".to_string(),
             Operand { selector: Some(selector), .. } => format!("takes no selector, found `{selector}`"),
             _ => return operand,
         };
@@ -103,7 +106,8 @@ impl<'m> Checker<'m> {
     /// [`hostwarp_isa::resolve`], which refuses those that the form does not take.
     pub fn decorated_operand(&mut self, expr: Expr<'m>, pool: &mut Pool<'m>) -> Operand<'m> {
         let span = expr.span();
-        let mut operand = Operand { kind: Kind::Error, selector: None, neg: false, not: false, span };
+        let mut operand =
+            Operand { kind: Kind::Error, selector: None, neg: false, not: false, plus: 0, span };
         operand.kind = match expr.kind() {
             ExprKind::Name(name) => self.named(name, span, pool),
             ExprKind::Int(int) if int.unsigned => Kind::Const(Const::U64(int.value)),
@@ -132,6 +136,9 @@ impl<'m> Checker<'m> {
             ExprKind::Vector(list) => {
                 let elements: smallvec::SmallVec<[_; 8]> =
                     list.iter().map(|e| self.decorated_operand(e, pool)).collect();
+                if elements.iter().any(|e| e.plus != 0) {
+                    return plain(Kind::Other("a vector with a sum in it"), span);
+                }
                 match elements.iter().any(|h| matches!(h.kind, Kind::Error)) {
                     true => Kind::Error,
                     false => Kind::Vector(pool.add(&elements), elements.len() as u32),
@@ -140,6 +147,10 @@ impl<'m> Checker<'m> {
             ExprKind::Index(..) | ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, ..) if matches!(expr.evaluate(), Err(e) if e.kind == EvalErrorKind::NotConstant) => {
                 match self.base_and_offset(expr, pool) {
                     Some(Address { base: Base::Variable(index), offset }) => Kind::Variable { index, offset },
+                    Some(Address { base: Base::Reg(reg), offset }) => {
+                        operand.plus = offset;
+                        Kind::Reg(reg)
+                    }
                     Some(_) => Kind::Other("a sum"),
                     None => Kind::Error,
                 }
@@ -367,7 +378,7 @@ impl<'m> Checker<'m> {
 }
 
 fn plain<'m>(kind: Kind, span: Span) -> Operand<'m> {
-    Operand { kind, selector: None, neg: false, not: false, span }
+    Operand { kind, selector: None, neg: false, not: false, plus: 0, span }
 }
 
 fn is_address_type(ty: Ty) -> bool {

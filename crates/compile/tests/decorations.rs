@@ -130,12 +130,14 @@ fn declares(
     match (decoration, inner) {
         // Addresses have offsets, and a sum or a constant in parentheses is one.
         ("$+4" | "($)", true) => part.kind == OperandKind::Address,
-        ("_", true) => slot.dest && matches!(slot.class, Class::Vector(_) | Class::Any(_)),
+        ("_", true) => slot.dest && matches!(slot.class, Class::Vector(_) | Class::Any(_) | Class::List(..)),
         (_, true) => false,
         // Constant expressions.
         (_, _) if constant && !decoration.contains(['.', '_', '[', '{']) => true,
         // The address of a variable and beyond.
         ("$+4" | "$[1]", _) if part.kind == OperandKind::Name => true,
+        // A sum with an integer register, where ptxas takes one: it must show in the IR.
+        ("$+4", _) if matches!(part.kind, OperandKind::Reg(_)) => !slot.dest,
         ("-$", _) => slot.neg,
         ("!$", _) => slot.not,
         ("$|%pred_9" | "$|_", _) => next.is_some_and(|n| n.pair),

@@ -81,7 +81,7 @@ fn a_kernel_that_cannot_be_used_leaves_the_others() {
     let source = format!(
         "{HEAD}.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n.func again() {{ call again; ret; }}\n\
          .entry a() {{ .reg .b32 %r1; .param .b64 f; .param .b32 r; call (r), vprintf, (f, f); ret; }}\n\
-         .entry b() {{ call again; ret; }}\n.entry c() {{ .reg .b32 %r1; cp.async.wait_all; ret; }}\n.entry d() {{ ret; }}\n"
+         .entry b() {{ call again; ret; }}\n.entry c() {{ .reg .b32 %r1; .reg .b64 %rd1; tex.1d.v4.s32.s32 {{%r1, %r1, %r1, %r1}}, [%rd1, {{%r1}}]; ret; }}\n.entry d() {{ ret; }}\n"
     );
     let output = compile(&hostwarp_syntax::parse(&source), &Options::default());
     assert!(!output.has_errors());

@@ -92,7 +92,7 @@ fn shared_and_local_memory() {
          .entry none() { ret; }",
     );
     let k = m.kernel("k").unwrap();
-    assert_eq!((k.info.declared_shared(), k.info.local_bytes), (16, 32));
+    assert_eq!((k.info.declared_shared(), k.info.local_bytes), (32, 32));
     let text = k.function.as_ref().unwrap().to_string();
     // Behind what is reserved: used first, own 8 bytes further on, dynamic memory at the next multiple of 32.
     for constant in ["const 0x400", "const 0x408", "const 0x420"] {

@@ -3,7 +3,7 @@
 use hostwarp_compile::{Options, Style, compile, render, to_json};
 
 const SOURCE: &str = ".version 8.8
-.target sm_90
+.target sm_90a
 .address_size 64
 .shared .u32 tile[32];
 .visible .entry k(.param .u64 data) {
@@ -17,7 +17,7 @@ const SOURCE: &str = ".version 8.8
     ld.global.u32 %r1, [tile];
     add.u32 %r1, %r2, %f1;
     vadd.u32.u32.u32.sat.sat %r1, %r2, %r3;
-    cp.async.wait_all;
+    wgmma.fence.sync.aligned;
     bra loop;
 lopo:
     ret;

@@ -615,6 +615,7 @@ pub fn code_of(error: &Error) -> Code {
             KernelFaultKind::Assert(_) => errors::ASSERT,
             KernelFaultKind::BadCall | KernelFaultKind::BadReturn => errors::INVALID_PC,
             KernelFaultKind::StackOverflow => errors::HARDWARE_STACK_ERROR,
+            KernelFaultKind::MissingLanes => errors::ILLEGAL_INSTRUCTION,
             KernelFaultKind::Deadlock { .. } | KernelFaultKind::OutOfFuel | KernelFaultKind::Timeout => {
                 errors::LAUNCH_TIMEOUT
             }

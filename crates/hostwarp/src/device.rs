@@ -68,6 +68,7 @@ impl std::fmt::Debug for Device {
 pub struct DeviceBuilder {
     memory: Option<u64>,
     at_host_addresses: bool,
+    raw_pointers: bool,
     threads: Option<usize>,
     llvm: Option<PathBuf>,
     cache: Option<Cache>,
@@ -90,6 +91,13 @@ impl DeviceBuilder {
     /// more than otherwise. There can be one such device in a process, on Linux only.
     pub fn at_host_addresses(mut self) -> Self {
         self.at_host_addresses = true;
+        self
+    }
+
+    /// Device addresses are the host's, and kernels may use the host memory that [`DeviceMemory::expose`] is told of, an unsafe function: `ptx_run` of the
+    /// drop-in `libgpuocelot.so` needs it. See docs/security.md. The device has 1 GiB of memory of its own unless [told otherwise](Self::memory).
+    pub fn raw_pointers(mut self) -> Self {
+        self.raw_pointers = true;
         self
     }
 
@@ -158,6 +166,7 @@ impl DeviceBuilder {
     pub fn build(self) -> Result<Device, Error> {
         let of_host = Limits::new().memory_limit();
         let memory = match self.memory {
+            capacity if self.raw_pointers => DeviceMemory::raw_pointers(capacity.unwrap_or(1 << 30))?,
             capacity if self.at_host_addresses => DeviceMemory::at_host_addresses(capacity)?,
             Some(bytes) => DeviceMemory::with_capacity(bytes)?,
             // More than the host has would end the process when it is used.
@@ -275,6 +284,7 @@ impl Device {
             None => Target::host().ok_or("the jit does not know this CPU; use the interpreter")?,
             Some(level) => Target::host_up_to(level).ok_or_else(|| format!("this CPU has no {level}"))?,
         };
+        target.base = self.memory().raw_view().global_base;
         target.stretch = self.inner.stretch.unwrap_or(target.stretch);
         Ok(target)
     }

@@ -4,11 +4,13 @@ use crate::buffer::Owned;
 use crate::code::{Codes, Compiled, NotMade};
 use crate::jit::llvm::wait_at_end;
 use crate::jit::{KernelText, Paths};
+use crate::module::Instrumented;
 use crate::schedule::{Interp, Jit, Progress, RunCtas, run_grid};
 use crate::tiers::{InTurns, Tiered, is_much};
+use crate::watch::{self, Stats};
 use crate::width::Choice;
 use crate::{Buffer, Error, Kernel, Pod, Stream};
-use hostwarp_interp::{Exceeded, KernelFault, Launch, Limits, Program};
+use hostwarp_interp::{Exceeded, KernelFault, Launch, Limits, Observer, Program};
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_plan::Assume;
 use hostwarp_system::time::Instant;
@@ -96,6 +98,8 @@ pub struct Report {
     pub run: Duration,
     /// CTAs run.
     pub ctas: u64,
+    /// What was executed, if that was [asked for](LaunchBuilder::stats).
+    pub stats: Option<Stats>,
 }
 
 /// What [`LaunchBuilder::emit`] shows.
@@ -143,13 +147,13 @@ pub enum Emit {
 /// # }
 /// ```
 pub struct LaunchBuilder<'a> {
-    kernel: &'a Kernel,
-    grid: [u32; 3],
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) grid: [u32; 3],
     block: Option<[u32; 3]>,
     shared: u32,
     args: Vec<(Option<String>, Arg)>,
     packed: Option<Vec<u8>>,
-    engine: Engine,
+    pub(crate) engine: Engine,
     width: Option<u32>,
     paths: Option<Paths>,
     effort: Option<Effort>,
@@ -161,6 +165,12 @@ pub struct LaunchBuilder<'a> {
     limits: Limits,
     progress: Option<&'a Progress<'a>>,
     cooperative: bool,
+    pub(crate) watched: watch::Asked<'a>,
+    pub(crate) schedule: Option<u64>,
+    /// The module with the probes that takes.
+    pub(crate) instrumented: Option<Arc<Instrumented>>,
+    /// What is to be said of how that is done.
+    pub(crate) note: Option<String>,
 }
 
 /// Bytes of the memory that CTAs of a cooperative launch meet in.
@@ -194,6 +204,10 @@ impl<'a> LaunchBuilder<'a> {
             limits: Limits::new(),
             progress: None,
             cooperative: false,
+            watched: watch::Asked::default(),
+            schedule: None,
+            instrumented: None,
+            note: None,
         }
     }
 
@@ -332,6 +346,10 @@ impl<'a> LaunchBuilder<'a> {
         if self.progress.is_some() {
             return Err(Error::launch("a launch on a stream cannot report its progress"));
         }
+        if self.watched.stats || self.watched.trace.is_some() {
+            return Err(Error::launch("a launch on a stream cannot be traced or counted"));
+        }
+        let (strict, schedule) = (self.watched.strict, self.schedule);
         let kernel = self.kernel.clone();
         let held: Vec<Arc<Owned>> = self.args.iter().filter_map(|(_, arg)| arg.memory.clone()).collect();
         let LaunchBuilder {
@@ -364,6 +382,8 @@ impl<'a> LaunchBuilder<'a> {
                 timeout,
                 cancel,
                 cooperative,
+                watched: watch::Asked { strict, ..Default::default() },
+                schedule,
                 ..LaunchBuilder::new(&kernel)
             };
             let ran = again.run_checked(block, &params);
@@ -373,9 +393,10 @@ impl<'a> LaunchBuilder<'a> {
         Ok(())
     }
 
-    fn run_checked(self, block: [u32; 3], params: &[u8]) -> Result<Report, Error> {
+    fn run_checked(mut self, block: [u32; 3], params: &[u8]) -> Result<Report, Error> {
         let began = Instant::now();
         let limits = self.all_limits();
+        self.instrument(block, &limits)?;
         let ready = limits.within(|| self.prepare(block, &limits)).map_err(|e| self.over(e))??;
         let prepare = began.elapsed();
         let module = self.kernel.module();
@@ -396,6 +417,9 @@ impl<'a> LaunchBuilder<'a> {
         };
         launch.grid_workspace = workspace.as_ref().map_or(0, Buffer::address);
         launch.limits = limits;
+        let watch = Self::watch(self.watched, &self.instrumented, self.shape(block));
+        launch.observer = watch.as_ref().map(|watch| watch as &dyn Observer);
+        launch.schedule = self.schedule;
         let threads = (device.kept_threads(), self.threads.unwrap_or(device.threads()));
         let began = Instant::now();
         let run = |engine: &dyn RunCtas| run_grid(&launch, engine, threads, self.progress);
@@ -404,35 +428,42 @@ impl<'a> LaunchBuilder<'a> {
             wait_at_end();
         }
         let (mut jit, mut note, mut interpreted) = (None, None, 0);
-        match &ready.code {
-            Code::Interp(why) => {
-                run(&Interp)?;
-                note = why.as_ref().map(|not_made| not_made.why.clone());
-            }
-            Code::Jit(codes, compiled) => {
-                // Who asks for one edition gets that, and who asks for little effort no more.
-                let effort = self.choose_effort();
-                let may_make_full = self.paths.is_none() && effort != Some(Effort::Quick);
-                let mut engine = Jit::new(codes, compiled, may_make_full);
-                if effort.is_none() {
-                    engine = engine.climbing(0);
+        // A trace is told to its end, whatever that is.
+        let ran = (|| -> Result<(), Error> {
+            match &ready.code {
+                Code::Interp(why) => {
+                    run(&Interp)?;
+                    note = why.as_ref().map(|not_made| not_made.why.clone());
                 }
-                let ran = match self.turn {
-                    Some(turn) => run(&InTurns::new(codes, effort, turn)),
-                    None => run(&engine),
-                };
-                jit = Some(engine.finish());
-                ran?;
+                Code::Jit(codes, compiled) => {
+                    // Who asks for one edition gets that, and who asks for little effort no more.
+                    let effort = self.choose_effort();
+                    let may_make_full = self.paths.is_none() && effort != Some(Effort::Quick);
+                    let mut engine = Jit::new(codes, compiled, may_make_full);
+                    if effort.is_none() {
+                        engine = engine.climbing(0);
+                    }
+                    let ran = match self.turn {
+                        Some(turn) => run(&InTurns::new(codes, effort, turn)),
+                        None => run(&engine),
+                    };
+                    jit = Some(engine.finish());
+                    ran?;
+                }
+                Code::Later(codes) => {
+                    let tiered = Tiered::new(codes, &launch);
+                    let ran = run(&tiered);
+                    let (ended, begun) = tiered.finish();
+                    (jit, interpreted) = (ended.map(Jit::finish), begun);
+                    ran?;
+                    note = codes.now().and_then(|made| Some(made.as_ref().err()?.why.clone()));
+                }
             }
-            Code::Later(codes) => {
-                let tiered = Tiered::new(codes, &launch);
-                let ran = run(&tiered);
-                let (ended, begun) = tiered.finish();
-                (jit, interpreted) = (ended.map(Jit::finish), begun);
-                ran?;
-                note = codes.now().and_then(|made| Some(made.as_ref().err()?.why.clone()));
-            }
-        }
+            Ok(())
+        })();
+        let stats = watch.as_ref().and_then(watch::Watch::finish);
+        ran?;
+        let note = self.note.or(note);
         Ok(Report {
             engine: if jit.is_some() { Engine::Jit } else { Engine::Interp },
             note,
@@ -443,6 +474,7 @@ impl<'a> LaunchBuilder<'a> {
             prepare,
             run: began.elapsed(),
             ctas: launch.ctas(),
+            stats,
         })
     }
 
@@ -467,14 +499,17 @@ impl<'a> LaunchBuilder<'a> {
     }
 
     /// What the kernel looks like on its way, for this launch.
-    pub fn emit(self, what: Emit) -> Result<String, Error> {
+    pub fn emit(mut self, what: Emit) -> Result<String, Error> {
         let limit = Error::limit("while the kernel was made ready");
-        self.all_limits().within(|| self.text(what)).map_err(limit)?
+        let block = self.check()?;
+        let limits = self.all_limits();
+        self.instrument(block, &limits)?;
+        limits.within(|| self.text(what)).map_err(limit)?
     }
 
     fn text(&self, what: Emit) -> Result<String, Error> {
         let block = self.check()?;
-        let width = self.choose_width(block)?;
+        let (width, paths) = self.choose_width(block)?;
         let mut program = self.program(Assume::for_block(block, width))?;
         if self.width.is_none() && KernelText::check(&program).is_err() {
             // As a launch would.
@@ -483,7 +518,7 @@ impl<'a> LaunchBuilder<'a> {
         match what {
             Emit::Ir => Ok(program.func().to_string()),
             Emit::IrAfter { pass, nth } => {
-                let mut func = crate::module::linked(self.kernel.compiled())?;
+                let mut func = crate::module::linked(self.compiled())?;
                 hostwarp_ir::passes::lower_up_to(&mut func, pass, nth).map_err(Error::launch)?;
                 Ok(func.to_string())
             }
@@ -496,7 +531,7 @@ impl<'a> LaunchBuilder<'a> {
             }
             Emit::Llvm => {
                 let target = self.kernel.module().device().target().map_err(|why| self.no_jit(why))?;
-                let paths = self.choose_paths(&program, block);
+                let paths = paths.unwrap_or_else(|| likely_paths(&program, block));
                 let text = KernelText::new(&program, &target, paths);
                 let text = text.map_err(|e| self.no_jit(e.to_string()))?;
                 Ok(text.text().to_string())
@@ -627,16 +662,17 @@ impl<'a> LaunchBuilder<'a> {
     }
 
     fn program(&self, assume: Assume) -> Result<Arc<Program>, Error> {
-        self.kernel.cache().lock().program(self.kernel.compiled(), assume)
+        self.cache().lock().program(self.compiled(), assume)
     }
 
-    /// Lanes in one vector, asked for or [chosen](Choice).
-    fn choose_width(&self, block: [u32; 3]) -> Result<u32, Error> {
+    /// Lanes in one vector, asked for or [chosen](Choice), and what compiled code is to do by itself, if that is said by it.
+    fn choose_width(&self, block: [u32; 3]) -> Result<(u32, Option<Paths>), Error> {
         match self.width {
             Some(w @ (8 | 16 | 32 | 64 | 128 | 256 | 512)) => {
                 // Groups of several warps must be whole.
                 let warps = block.iter().product::<u32>().div_ceil(32);
-                return Ok(if w > 32 { w.min(32 << warps.trailing_zeros().min(4)) } else { w });
+                let w = if w > 32 { w.min(32 << warps.trailing_zeros().min(4)) } else { w };
+                return Ok((w, self.paths));
             }
             Some(w) => {
                 return Err(Error::launch(format!(
@@ -646,24 +682,24 @@ impl<'a> LaunchBuilder<'a> {
             None => {}
         }
         let program = self.program(Assume::for_block(block, 32))?;
-        if self.paths == Some(Paths::Vector) {
-            return Ok(Choice::vector_lanes(program.func(), block));
+        let lanes = Choice::vector_lanes(program.func(), block);
+        let by_vector = || Paths::by_vector(program.func(), program.plan(), block, lanes);
+        if self.paths.map_or_else(by_vector, |paths| paths == Paths::Vector) {
+            return Ok((lanes, Some(Paths::Vector)));
         }
         let (func, plan, target) = (program.func(), program.plan(), self.kernel.module().device().target());
         let (target, far) = (target.as_ref().ok(), self.is_far(block));
-        Ok(Choice { func, plan, block, target, far }.lanes())
+        Ok((Choice { func, plan, block, target, far }.lanes(), self.paths))
     }
 
     fn prepare(&self, block: [u32; 3], limits: &Limits) -> Result<Ready, Error> {
         let (engine, width, paths, effort) = (self.engine, self.width, self.paths, self.choose_effort());
         let asked = Asked { engine, block, far: self.is_far(block), width, paths, effort };
-        if let Some(ready) =
-            self.kernel.cache().lock().ready.get(&asked).filter(|ready| ready.is_current(effort))
-        {
+        if let Some(ready) = self.cache().lock().ready.get(&asked).filter(|ready| ready.is_current(effort)) {
             return Ok(ready.clone());
         }
         let ready = self.make_ready(block, limits)?;
-        self.kernel.cache().lock().ready.insert(asked, ready.clone());
+        self.cache().lock().ready.insert(asked, ready.clone());
         Ok(ready)
     }
 
@@ -675,13 +711,13 @@ impl<'a> LaunchBuilder<'a> {
         if self.engine == Engine::Interp {
             return interp(None);
         }
-        let mut width = self.choose_width(block)?;
+        let (mut width, paths) = self.choose_width(block)?;
         loop {
             let assume = Assume::for_block(block, width);
             let program = self.program(assume)?;
-            let paths = self.choose_paths(&program, block);
+            let paths = paths.unwrap_or_else(|| likely_paths(&program, block));
             let make = || Codes::new(self.kernel.module().device(), &program, paths);
-            let codes = self.kernel.cache().lock().jit.entry((assume, paths)).or_insert_with(make).clone();
+            let codes = self.cache().lock().jit.entry((assume, paths)).or_insert_with(make).clone();
             let compiled = || {
                 let (codes, effort) = (codes.clone(), self.choose_effort());
                 let much = is_much(&program, self.threads_in_all(block));
@@ -733,11 +769,11 @@ impl<'a> LaunchBuilder<'a> {
     fn is_choosy(&self) -> bool {
         self.width.is_some() || self.paths.is_some() || self.effort.is_some()
     }
+}
 
-    /// What compiled code is to do by itself.
-    fn choose_paths(&self, program: &Program, block: [u32; 3]) -> Paths {
-        self.paths.unwrap_or_else(|| Paths::likely(program.func(), program.plan(), block.iter().product()))
-    }
+/// What compiled code is to do by itself where nothing is said of it.
+fn likely_paths(program: &Program, block: [u32; 3]) -> Paths {
+    Paths::likely(program.func(), program.plan(), block.iter().product())
 }
 
 /// What of a launch decides on how its kernel is made.

@@ -19,10 +19,12 @@ mod eval;
 mod executor;
 mod launch;
 mod module;
+mod order;
 mod schedule;
 mod stream;
 mod threads;
 mod tiers;
+mod watch;
 mod width;
 
 // The one place that knows whether there is a jit; `Cargo.toml` has the same condition.
@@ -37,13 +39,16 @@ pub use cache::{Cache, CacheUsage};
 pub use device::{Device, DeviceBuilder};
 pub use error::{Error, ErrorKind, InputError};
 pub use eval::{EvalOutput, EvalStep, EvalValue, eval};
-pub use hostwarp_interp::{Exceeded, Held, KernelFault, KernelFaultKind, Limits};
+pub use hostwarp_interp::{Exceeded, Held, KernelFault, KernelFaultKind, Limits, Misuse};
 pub use hostwarp_isa::Profile;
 pub use hostwarp_memory::MemoryError;
 pub use launch::{Arg, Effort, Emit, Engine, LaunchBuilder, MAX_CTA_THREADS, MAX_LOCAL, MAX_SHARED, Report};
 pub use module::{Kernel, Module, Options, Symbol, passes};
 pub use schedule::{Progress, RESIDENT};
 pub use stream::{Download, Event, Stream};
+pub use watch::{
+    InstructionStats, MemoryStats, OpcodeStats, Stats, TraceAccess, TraceSink, TraceStep, TraceValue,
+};
 
 pub use hostwarp_compile as compile;
 pub use hostwarp_ir as ir;

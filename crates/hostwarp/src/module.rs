@@ -39,6 +39,17 @@ struct ModuleInner {
     globals: Option<u64>,
     constants: RwLock<Arc<Block>>,
     kernels: Vec<Arc<KernelCache>>,
+    /// What it was made of, to make it anew with probes.
+    source: Vec<u8>,
+    options: Options,
+    instrumented: Mutex<HashMap<compile::Probes, Arc<Instrumented>>>,
+}
+
+/// A module with probes in it.
+#[derive(Debug)]
+pub(crate) struct Instrumented {
+    pub(crate) compiled: compile::Module,
+    pub(crate) kernels: Vec<Arc<KernelCache>>,
 }
 
 impl Drop for ModuleInner {
@@ -144,6 +155,7 @@ impl Module {
     ) -> Result<Module, Error> {
         let limit = Error::limit("while the module was loaded");
         let _held = limits.hold((ptx.len() as u64).saturating_mul(MEMORY_FACTOR)).map_err(&limit)?;
+        let module_options = options;
         let work = || {
             let parsed = hostwarp_syntax::parse(ptx);
             let options = compile::Options { profile: options.profile, ..Default::default() };
@@ -176,7 +188,7 @@ impl Module {
                 to.copy_from_slice(&bytes);
             }
         }
-        let kernels = compiled.kernels.iter().map(|_| Arc::default()).collect();
+        let kernels = new_caches(&compiled);
         Ok(Module {
             inner: Arc::new(ModuleInner {
                 device: device.clone(),
@@ -185,8 +197,33 @@ impl Module {
                 globals,
                 constants: RwLock::new(Arc::new(Block::from_bytes(Space::Const, &bank))),
                 kernels,
+                source: ptx.to_vec(),
+                options: module_options,
+                instrumented: Mutex::default(),
             }),
         })
+    }
+
+    /// The module compiled with these probes.
+    pub(crate) fn instrumented(
+        &self,
+        probes: compile::Probes,
+        limits: &Limits,
+    ) -> Result<Arc<Instrumented>, Error> {
+        let kept = || self.inner.instrumented.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(made) = kept().get(&probes) {
+            return Ok(made.clone());
+        }
+        let limit = Error::limit("while the kernel was made ready");
+        let _held =
+            limits.hold((self.inner.source.len() as u64).saturating_mul(MEMORY_FACTOR)).map_err(&limit)?;
+        let options = compile::Options { profile: self.inner.options.profile, probes, ..Default::default() };
+        let work = || compile::compile(&hostwarp_syntax::parse(&self.inner.source), &options).module;
+        let compiled = limits.within(work).map_err(limit)?;
+        let kernels = new_caches(&compiled);
+        let made = Arc::new(Instrumented { compiled, kernels });
+        kept().insert(probes, made.clone());
+        Ok(made)
     }
 
     /// Warnings, and what is not supported yet.
@@ -300,6 +337,10 @@ impl Module {
     }
 }
 
+fn new_caches(compiled: &compile::Module) -> Vec<Arc<KernelCache>> {
+    compiled.kernels.iter().map(|_| Arc::default()).collect()
+}
+
 /// The bytes of an image with addresses filled in.
 fn contents(image: &compile::Image, globals_base: u64) -> Vec<(u64, Vec<u8>)> {
     let data = image.data.iter().map(|d| (d.offset, d.bytes.clone()));
@@ -347,6 +388,11 @@ impl Kernel {
     /// A launch, to be filled in.
     pub fn launch(&self) -> LaunchBuilder<'_> {
         LaunchBuilder::new(self)
+    }
+
+    /// Its place among the module's.
+    pub(crate) fn index(&self) -> usize {
+        self.index
     }
 
     pub(crate) fn cache(&self) -> &KernelCache {

@@ -53,6 +53,11 @@ pub enum Paths {
 
 impl Paths {
     /// Nothing is compiled, so nothing depends on it.
+    pub fn by_vector(_: &Function, _: &Plan, _: [u32; 3], _: u32) -> bool {
+        false
+    }
+
+    /// Never asked.
     pub fn likely(_: &Function, _: &Plan, _: u32) -> Paths {
         Paths::All
     }
@@ -258,6 +263,8 @@ pub mod target {
         pub vector_bits: u32,
         /// From how many instructions on arithmetic is outlined.
         pub stretch: usize,
+        /// The device address at which the table of granules begins.
+        pub base: u64,
     }
 
     impl Target {

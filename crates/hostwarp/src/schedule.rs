@@ -11,6 +11,7 @@
 use crate::Effort;
 use crate::code::{Codes, Compiled, Soon};
 use crate::jit::{JitKernel, Paths};
+use crate::order::Order;
 use crate::threads::Threads;
 use crate::tiers::Climb;
 use hostwarp_interp::{Cta, Exceeded, KernelFault, KernelFaultKind, Launch, Outcome};
@@ -201,6 +202,8 @@ struct Shared<'a> {
     no_room: Mutex<Option<Exceeded>>,
     progress: Option<&'a Progress<'a>>,
     threads: u64,
+    /// Where the launch has a schedule.
+    order: Option<Order>,
 }
 
 impl Shared<'_> {
@@ -208,6 +211,7 @@ impl Shared<'_> {
     /// that threads are done at about the same time.
     fn take(&self, total: u64) -> Range<u64> {
         let chunk = |from: u64| match self.threads {
+            _ if self.order.is_some() => 1,
             1 => 4 * MOST_AT_ONCE,
             n => ((total - from) / (n * 8)).clamp(1, MOST_AT_ONCE),
         };
@@ -240,6 +244,7 @@ pub(crate) fn run_grid(
     let total = launch.ctas();
     // Who asks for more than there usually are wants to see them.
     let count = match is_brief(launch) && count <= threads.count() {
+        _ if launch.schedule.is_some() => 1,
         true => 1,
         false => count.clamp(1, usize::try_from(total).unwrap_or(usize::MAX).max(1)),
     };
@@ -252,6 +257,7 @@ pub(crate) fn run_grid(
         no_room: Mutex::new(None),
         progress,
         threads: count as u64,
+        order: launch.schedule.map(|seed| Order::new(seed, total)),
     };
     threads.run(count, &|| {
         let _stop = StopOnPanic(&shared.stop);
@@ -272,6 +278,13 @@ pub(crate) fn run_grid(
 fn no_room_for(launch: &Launch<'_>, exceeded: Exceeded) -> KernelFault {
     let kernel = launch.program.func().name.clone();
     KernelFault { kind: KernelFaultKind::from(exceeded), kernel, line: 0, cta: [0; 3], thread: None }
+}
+
+/// Tells who watches that CTAs are done.
+fn finished(launch: &Launch<'_>, first: u64, count: u64) {
+    if let Some(observer) = launch.observer.filter(|_| count > 0) {
+        observer.done(first, count);
+    }
 }
 
 fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u64) {
@@ -303,8 +316,9 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
         let mut done = 0;
         let begins = spare.take_if(|_| may_start && !mine.is_empty());
         let (number, cta, turns, outcome) = if let Some(mut cta) = begins {
-            let (ran, outcome) =
-                run.start(launch, &mut cta, mine.start, mine.end - mine.start, budget(launch, 0));
+            let first = shared.order.map_or(mine.start, |order| order.cta(mine.start));
+            let (ran, outcome) = run.start(launch, &mut cta, first, mine.end - mine.start, budget(launch, 0));
+            finished(launch, first, ran);
             done += ran;
             mine.start += ran;
             let number = mine.start;
@@ -317,6 +331,11 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
             shared.waiting.fetch_sub(1, Ordering::Relaxed);
             let outcome = run.go_on(launch, &mut cta, budget(launch, turns));
             done += if outcome == Outcome::Done { cta.count().into() } else { 0 };
+            if done > 0 {
+                let [x, y, z] = cta.index.map(u64::from);
+                let [width, height, _] = launch.grid.map(u64::from);
+                finished(launch, (z * height + y) * width + x, done);
+            }
             (number, cta, turns, outcome)
         };
         if done > 0 {

@@ -2,6 +2,7 @@
 
 #![cfg(all(feature = "jit", unix, target_arch = "x86_64"))]
 
+use hostwarp::jit::Paths;
 use hostwarp::jit::llvm::{Llvm, Tier};
 use hostwarp::jit::object::undefined_symbols;
 use hostwarp::jit::target::Target;
@@ -15,11 +16,19 @@ fn device() -> Device {
 
 /// The LLVM IR of a kernel, for blocks of 64 threads in a row.
 fn llvm_ir(file: &str, kernel: &str) -> String {
+    llvm_ir_of(file, kernel, None)
+}
+
+fn llvm_ir_of(file: &str, kernel: &str, paths: Option<Paths>) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
     let ptx = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let module = device().load(file, ptx).unwrap_or_else(|e| panic!("{e}"));
     let kernel = module.kernel(kernel).unwrap_or_else(|e| panic!("{e}"));
-    kernel.launch().block([64, 1, 1]).emit(Emit::Llvm).unwrap_or_else(|e| panic!("{e}"))
+    let mut launch = kernel.launch().block([64, 1, 1]);
+    if let Some(paths) = paths {
+        launch = launch.paths(paths);
+    }
+    launch.emit(Emit::Llvm).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// The lines that run where all lanes of a group go the same way and every check says yes: what is reached from the beginning
@@ -122,7 +131,7 @@ fn uniform_branches_are_plain_branches() {
     // A row that all lanes read is read once.
     assert!(hot.contains("= load i32, ptr"), "{hot}");
     // And a loop of different lengths takes masks, or this test says nothing.
-    let hot = hot_path(&llvm_ir("tests/kernels/loops.ptx", "loops"));
+    let hot = hot_path(&llvm_ir_of("tests/kernels/loops.ptx", "loops", Some(Paths::Parting)));
     assert!(hot.contains("x i1>"), "{hot}");
 }
 

@@ -129,3 +129,50 @@ fn a_row_that_is_not_aligned_is_a_fault() {
         assert!(error.to_string().contains("align"), "{error}");
     }
 }
+
+/// The error of a launch of so many threads, on each engine.
+fn refused(body: &str, threads: u32) -> Vec<String> {
+    let device = Device::new().expect("a device");
+    let text = moving(body);
+    let kernel = device.load("move.ptx", text.as_str()).unwrap().kernel("k").unwrap();
+    let run = |engine| {
+        let out = device.buffer_from(&[0u32; 4 * LANES]).unwrap();
+        let launch = kernel.launch().block([threads, 1, 1]).engine(engine).arg(&out);
+        launch.run().expect_err("a lane is missing").to_string()
+    };
+    engines(&device).into_iter().map(run).collect()
+}
+
+#[test]
+fn a_lane_that_is_missing_is_a_fault() {
+    let load = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [%row];";
+    let some = "    setp.lt.u32 %p, %t, 31;\n";
+    let multiply = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r0, %r1}, {%r0}, {%r1}, {%r2, %r3};";
+    let fragment = "wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 {%r0}, [tile];";
+    for instruction in [load, multiply, fragment, "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r0;"] {
+        // A block of less than a warp, a guard, a lane that has left.
+        let cases = [
+            (format!("    {instruction}"), 24),
+            (format!("{some}    @%p {instruction}"), 32),
+            (format!("{some}    @!%p exit;\n    {instruction}"), 32),
+        ];
+        for (body, threads) in cases {
+            for error in refused(&body, threads) {
+                assert!(error.contains("lanes are missing"), "{body}: {error}");
+                assert!(error.contains("line"), "{body}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fragment_that_is_not_there_is_a_fault() {
+    let wmma = |at: &str, stride: u32| {
+        format!("    wmma.load.a.sync.aligned.row.m8n8k32.shared.s4 {{%r0}}, [tile+{at}], {stride};")
+    };
+    for (body, why) in [(wmma("2", 32), "align"), (wmma("2032", 32), "shared")] {
+        for error in refused(&body, 32) {
+            assert!(error.contains(why), "{body}: {error}");
+        }
+    }
+}

@@ -412,7 +412,7 @@ fn a_long_stretch_of_arithmetic_is_done_register_by_register() {
     let device = Device::builder().memory(1 << 26).build().unwrap();
     let module = device.load("wide.ptx", format!("{HEAD}{body}")).unwrap_or_else(|e| panic!("{e}"));
     let kernel = module.kernel("kernel").unwrap();
-    let text = kernel.launch().block([256, 1, 1]).emit(Emit::Llvm).unwrap();
+    let text = kernel.launch().block([256, 1, 1]).paths(Paths::Parting).emit(Emit::Llvm).unwrap();
     assert!(text.contains("call void @stretch."), "no stretch:\n{text}");
     let words = |seed: u32| (0..1024u32).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b9)).collect::<Vec<_>>();
     let buffers = [words(1), words(2)];

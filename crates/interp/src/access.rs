@@ -5,6 +5,7 @@ use crate::exec::{BATCH, Machine, Stop};
 use crate::fault::KernelFaultKind;
 use crate::kernels::CHUNK;
 use crate::lower::{Arg, Base, Dst, Inst};
+use crate::observe::observe;
 use crate::segments::Segment;
 use crate::system::system_call;
 use hostwarp_ir::{self as ir, AtomicOp, Elem, Mem, Order, SystemCall};
@@ -594,11 +595,20 @@ impl Machine<'_, '_> {
                 let run = self.run_mask(warp);
                 let addrs = self.addresses(inst, wide, warp);
                 let operands: [u64; CHUNK] = self.regs.read(inst.args[1], warp);
+                if call == SystemCall::Probe {
+                    let lanes = self.guarded(inst, warp, run);
+                    observe(self.launch, self.cta, warp, lanes, &addrs, &operands).map_err(|(l, kind)| {
+                        let lane = Some((warp * CHUNK) as u32 + l);
+                        Box::new(Stop { kind, line: inst.line, lane })
+                    })?;
+                    continue;
+                }
                 let (mut answers, mut failed) = ([0; CHUNK], None);
                 for_each_lane(self.guarded(inst, warp, run), |l| {
                     let lane = warp * CHUNK + l;
                     if failed.is_none() {
-                        match system_call(self.launch, self.cta, lane, call, addrs[l], operands[l]) {
+                        match system_call(self.launch, self.cta, lane, call, addrs[l], operands[l], inst.line)
+                        {
                             Ok(answer) => answers[l] = answer,
                             Err(kind) => failed = Some((lane as u32, kind)),
                         }

@@ -165,6 +165,8 @@ pub struct Cta {
     votes: Vec<u32>,
     /// Of each CTA.
     meeting: Vec<Meeting>,
+    /// Lanes that found an mbarrier they have to wait for, since that was last asked: others should be let go on.
+    pub(crate) gives_way: bool,
     /// The memory all this takes, where somebody counts it: given back with it.
     held: Option<Held>,
 }
@@ -177,14 +179,32 @@ struct Ballot {
 }
 
 /// What threads of one CTA wait for together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Meeting {
-    barriers: [Barrier; BARRIERS as usize],
+    /// The last is that of the cluster.
+    barriers: [Barrier; BARRIERS as usize + 1],
     /// Barriers that somebody has arrived at, as bits.
     in_use: u32,
     /// Lanes that have not exited.
     live: u32,
+    /// Waits for mbarriers since the last one changed.
+    vain: Vain,
 }
+
+/// Waits for mbarriers of a CTA that were in vain. Only threads of the CTA complete phases, and only by operations that are seen here, so once all of its
+/// threads have waited often enough, and nothing else was seen of them, nobody will.
+#[derive(Clone, Debug, Default)]
+struct Vain {
+    /// How often every lane that could go on had to wait.
+    rounds: u32,
+    /// Lanes of each warp that had to wait in this round; empty if there is no mbarrier.
+    waited: Vec<u32>,
+    /// Of each lane what it last waited for, and the line.
+    at: Vec<(u64, u32)>,
+}
+
+/// Waits of every lane of a CTA that make a deadlock. Large: a thread may also give up after a number of tries.
+const VAIN_ROUNDS: u32 = 1 << 12;
 
 impl Cta {
     /// Room for a CTA of the launch. It has to be [reset](Cta::reset) to one before it is run.
@@ -235,7 +255,8 @@ impl Cta {
             waits_in: vec![0; lanes],
             ballots: vec![],
             votes: vec![],
-            meeting: vec![Meeting { barriers: Default::default(), in_use: 0, live: 0 }; room as usize],
+            meeting: vec![Meeting::default(); room as usize],
+            gives_way: false,
             held: None,
         }
     }
@@ -265,6 +286,10 @@ impl Cta {
         self.scratch.cta_ready = false;
         self.scratch.fairness.clear();
         self.scratch.fresh = false;
+        if let Some(seed) = launch.schedule {
+            let [x, y, z] = index.map(u64::from);
+            self.scratch.random = seed ^ (x | y << 32 | z << 48).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        }
         self.clear_memory(launch);
         self.pc.fill(Block::ENTRY.0);
         self.ballots.fill(Ballot::default());
@@ -282,6 +307,8 @@ impl Cta {
                 (b.arrivals, b.count, b.yes) = (0, None, 0);
             });
             m.live = if n < count { launch.threads() } else { 0 };
+            m.vain.rounds = 0;
+            m.vain.waited.fill(0);
         }
     }
 
@@ -495,9 +522,13 @@ impl Cta {
         from: Block,
         next: Block,
     ) -> Result<(), KernelFaultKind> {
-        if id >= BARRIERS || count.is_some_and(|c| c == 0 || c % WARP != 0) {
+        // The cluster's comes behind the CTA's own.
+        let number = if id == hostwarp_ir::CLUSTER_BARRIER { BARRIERS } else { id };
+        let exists = number < BARRIERS || number != id;
+        if !exists || count.is_some_and(|c| c == 0 || c % WARP != 0) {
             return Err(KernelFaultKind::BadBarrier { id, count });
         }
+        let id = number;
         self.set_pc(warp, lanes, next);
         let (cta, in_cta) = self.cta_of(warp);
         let m = &mut self.meeting[cta];
@@ -647,34 +678,88 @@ impl Cta {
         (self.memory_of(warp), in_cta)
     }
 
+    /// A lane has found that it has to wait for an mbarrier.
+    pub(crate) fn waits_for(
+        &mut self,
+        launch: &Launch,
+        lane: usize,
+        address: u64,
+        line: u32,
+    ) -> Result<(), KernelFaultKind> {
+        self.gives_way = true;
+        let (warp, bit) = (lane / WARP as usize, 1 << (lane as u32 % WARP));
+        let (cta, in_cta) = self.cta_of(warp);
+        let warps = &self.warps[warp - in_cta..][..self.cta_warps as usize];
+        let vain = &mut self.meeting[cta].vain;
+        vain.waited.resize(warps.len(), 0);
+        vain.at.resize(warps.len() * WARP as usize, (0, 0));
+        vain.at[in_cta * WARP as usize + lane % WARP as usize] = (address, line);
+        if vain.waited[in_cta] & bit != 0 {
+            return Ok(());
+        }
+        vain.waited[in_cta] |= bit;
+        if warps.iter().zip(&vain.waited).any(|(w, waited)| w.ready & !waited != 0) {
+            return Ok(());
+        }
+        vain.waited.fill(0);
+        vain.rounds += 1;
+        if vain.rounds < VAIN_ROUNDS {
+            return Ok(());
+        }
+        let KernelFaultKind::Deadlock { mut waiting } = self.deadlock_of(launch, cta).kind else {
+            return Ok(());
+        };
+        for (w, at) in self.meeting[cta].vain.at.chunks(WARP as usize).enumerate() {
+            for_each_lane(self.warps[warp - in_cta + w].ready, |l| {
+                let thread = (w * WARP as usize + l) as u32;
+                add(&mut waiting, WaitingAt::Mbarrier { address: at[l].0 }, at[l].1, thread);
+            });
+        }
+        Err(KernelFaultKind::Deadlock { waiting })
+    }
+
+    /// A lane has done something that others may wait for.
+    pub(crate) fn has_progressed(&mut self, lane: usize) {
+        let cta = self.cta_of(lane / WARP as usize).0;
+        self.meeting[cta].vain.rounds = 0;
+        self.meeting[cta].vain.waited.fill(0);
+    }
+
+    /// Lanes have asked for the time, so they may not wait for ever.
+    pub fn has_asked_for_the_time(&mut self) {
+        for m in &mut self.meeting {
+            m.vain.rounds = 0;
+        }
+    }
+
     /// The fault of a CTA in which lanes are alive and none is ready.
     pub fn deadlock(&self, launch: &Launch) -> KernelFault {
+        let waits = |lane: &usize| !matches!(self.state(*lane), LaneState::Ready | LaneState::Exited);
+        let first = (0..self.lanes()).find(waits).map_or(0, |lane| lane / launch.lanes() as usize);
+        self.deadlock_of(launch, first)
+    }
+
+    /// Who waits in a CTA, counted from the first, at barriers and for other lanes.
+    fn deadlock_of(&self, launch: &Launch, cta: usize) -> KernelFault {
         let mut waiting: Vec<Waiting> = vec![];
-        let mut first = None;
-        for lane in 0..self.lanes() {
+        for thread in 0..launch.lanes() {
+            let lane = cta * launch.lanes() as usize + thread as usize;
             let at = match self.state(lane) {
                 LaneState::Barrier { id } => WaitingAt::Barrier { id },
                 LaneState::WarpSync { mask } => WaitingAt::WarpSync { mask },
                 LaneState::Ready | LaneState::Exited => continue,
             };
-            let (cta, thread) = (lane as u32 / launch.lanes(), lane as u32 % launch.lanes());
-            if *first.get_or_insert(cta) != cta {
-                break;
-            }
             let data = launch.program.func().blocks.get(self.waits_in[lane] as usize);
             let line = data.map_or(0, |b| match b.term {
                 Term::Barrier { .. } | Term::WarpSync { .. } => b.term_line,
                 _ => 0,
             });
-            match waiting.iter_mut().find(|w| w.at == at && w.line == line) {
-                Some(w) => w.threads.push(thread),
-                None => waiting.push(Waiting { at, line, threads: vec![thread] }),
-            }
+            add(&mut waiting, at, line, thread);
         }
         let line = waiting.first().map_or(0, |w| w.line);
         let [x, y, z] = self.index;
         let fault = self.fault(launch, KernelFaultKind::Deadlock { waiting }, line, None);
-        KernelFault { cta: [x + first.unwrap_or(0), y, z], ..fault }
+        KernelFault { cta: [x + cta as u32, y, z], ..fault }
     }
 
     /// The fault of a CTA that may not go on: it is at the first thread that could, in the line it would go on at.
@@ -698,6 +783,14 @@ impl Cta {
             cta: of.map_or(self.index, |(cta, _)| cta),
             thread: of.map(|(_, thread)| thread),
         }
+    }
+}
+
+/// One more thread that waits.
+fn add(waiting: &mut Vec<Waiting>, at: WaitingAt, line: u32, thread: u32) {
+    match waiting.iter_mut().find(|w| w.at == at && w.line == line) {
+        Some(w) => w.threads.push(thread),
+        None => waiting.push(Waiting { at, line, threads: vec![thread] }),
     }
 }
 

@@ -31,6 +31,9 @@ const TURN: u64 = 1 << 20;
 /// Instructions (counted once per warp) between looks at the launch's limits.
 const LOOK: u64 = 1 << 16;
 
+/// The most instructions a warp goes on for, to the end of a block, where a [schedule](Launch::schedule) is asked for.
+const QUANTUM: u64 = 64;
+
 /// Why a CTA stops before its end.
 #[derive(Debug)]
 pub(crate) struct Stop {
@@ -59,6 +62,8 @@ pub(crate) struct Scratch {
     shapes: Vec<Vec<Column>>,
     /// First warp of the batch whose turn it is.
     turn: usize,
+    /// What decides on the schedule, where one is asked for.
+    pub(crate) random: u64,
     /// Of each batch: kept from run to run, or lanes that are given few instructions at a time would spin for ever.
     pub(crate) fairness: Vec<Fairness>,
 }
@@ -77,8 +82,13 @@ impl Fairness {
     fn spun(&mut self, header: u32, waits: bool) {
         self.spun += if waits { LONG_SPINS / SPINS } else { 1 };
         if self.spun > LONG_SPINS {
-            *self = Fairness { spun: 0, floor: Some(header + 1) };
+            self.gives_way(header);
         }
+    }
+
+    /// Groups behind the header of a cycle go first.
+    fn gives_way(&mut self, header: u32) {
+        *self = Fairness { spun: 0, floor: Some(header + 1) };
     }
 }
 
@@ -117,6 +127,8 @@ pub(crate) struct Machine<'a, 'l> {
     /// What they need, if there are any: a bit for each place.
     pub(crate) needed: Vec<u64>,
     code: &'a Code,
+    /// Warps that run together at most.
+    batch: usize,
     /// First warp of the batch.
     pub(crate) base: usize,
     /// Warps of the batch.
@@ -218,6 +230,7 @@ impl<'a, 'l> Machine<'a, 'l> {
             others: false,
             needed: vec![],
             code,
+            batch: if launch.schedule.is_some() { 1 } else { BATCH },
             base: 0,
             warps: 0,
             parked: None,
@@ -233,9 +246,9 @@ impl<'a, 'l> Machine<'a, 'l> {
     /// Writes out what lanes need where they are.
     fn settle(&mut self) {
         let all = self.cta.warps().len();
-        for base in (0..all).step_by(BATCH) {
-            (self.base, self.warps) = (base, (all - base).min(BATCH));
-            self.columns = std::mem::take(&mut self.cta.scratch.shapes[base / BATCH]);
+        for base in (0..all).step_by(self.batch) {
+            (self.base, self.warps) = (base, (all - base).min(self.batch));
+            self.columns = std::mem::take(&mut self.cta.scratch.shapes[base / self.batch]);
             self.settle_batch();
         }
     }
@@ -310,7 +323,7 @@ impl<'a, 'l> Machine<'a, 'l> {
 
     /// Begins with all columns as the frame has them.
     fn forget_shapes(&mut self) {
-        let batches = self.cta.warps().len().div_ceil(BATCH);
+        let batches = self.cta.warps().len().div_ceil(self.batch);
         let [x, y, z] = self.cta.index;
         let several = self.cta.room() > 1;
         let extents = self.extents;
@@ -374,24 +387,28 @@ impl<'a, 'l> Machine<'a, 'l> {
             if self.cta.is_done() {
                 return Ok(self.within_limits(self.spent - looked).unwrap_or(Outcome::Done));
             }
-            let batches = all.div_ceil(BATCH);
-            let first = self.cta.scratch.turn / BATCH;
+            let size = self.batch;
+            let batches = all.div_ceil(size);
+            if self.launch.schedule.is_some() {
+                self.cta.scratch.turn = self.random() as usize % batches;
+            }
+            let first = self.cta.scratch.turn / size;
             let ready = |b: usize| {
-                let warps = &self.cta.warps()[b * BATCH..all.min((b + 1) * BATCH)];
+                let warps = &self.cta.warps()[b * size..all.min((b + 1) * size)];
                 warps.iter().any(|w| w.ready != 0)
             };
             let Some(batch) = (first..batches).chain(0..first.min(batches)).find(|b| ready(*b)) else {
                 let fault = self.cta.deadlock(self.launch);
                 return Ok(Outcome::Fault(Box::new(fault)));
             };
-            self.base = batch * BATCH;
+            self.base = batch * size;
             self.exited = true; // other warps now
-            self.warps = (all - self.base).min(BATCH);
+            self.warps = (all - self.base).min(size);
             self.cta.scratch.turn = self.base;
             match self.turn(budget, &mut looked)? {
                 TurnEnd::Budget => {
                     // What this batch waits for may be another's to do, however small budgets are.
-                    self.cta.scratch.turn = self.base + BATCH;
+                    self.cta.scratch.turn = self.base + size;
                     return Ok(self.within_limits(self.spent - looked).unwrap_or(Outcome::Yield));
                 }
                 TurnEnd::Stopped(kind) => {
@@ -399,8 +416,17 @@ impl<'a, 'l> Machine<'a, 'l> {
                 }
                 TurnEnd::Waits | TurnEnd::Turn => {}
             }
-            self.cta.scratch.turn = self.base + BATCH;
+            self.cta.scratch.turn = self.base + size;
         }
+    }
+
+    /// The next number of the CTA's part of the schedule (splitmix64).
+    fn random(&mut self) -> u64 {
+        let state = &mut self.cta.scratch.random;
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
     }
 
     /// The fault if the launch may not go on, now that so many more instructions have been run.
@@ -411,7 +437,7 @@ impl<'a, 'l> Machine<'a, 'l> {
 
     /// Runs a batch until none of its lanes can go on, or others should have their turn.
     fn turn(&mut self, budget: u64, looked: &mut u64) -> Result<TurnEnd, Box<Stop>> {
-        let batch = self.base / BATCH;
+        let batch = self.base / self.batch;
         self.columns = std::mem::take(&mut self.cta.scratch.shapes[batch]);
         let end = self.run_batch(budget, looked);
         self.cta.scratch.shapes[batch] = std::mem::take(&mut self.columns);
@@ -431,7 +457,8 @@ impl<'a, 'l> Machine<'a, 'l> {
             self.refill();
         }
         let began = self.spent;
-        let batch = self.base / BATCH;
+        let quantum = self.launch.schedule.map(|_| self.random() % QUANTUM);
+        let batch = self.base / self.batch;
         if self.cta.scratch.fairness.len() <= batch {
             self.cta.scratch.fairness.resize(batch + 1, Fairness::default());
         }
@@ -453,7 +480,11 @@ impl<'a, 'l> Machine<'a, 'l> {
                     self.join(group.block, &group.masks);
                 }
                 if let Some(to) = went.back.filter(|_| self.groups.len() > 1) {
-                    fair.spun(to, self.waits(to));
+                    // Whoever has to wait says so: no need to see it spin.
+                    match std::mem::take(&mut self.cta.gives_way) && self.waits(to) {
+                        true => fair.gives_way(to),
+                        false => fair.spun(to, self.waits(to)),
+                    }
                 }
                 let mut end = None;
                 if self.spent - *looked >= LOOK {
@@ -466,6 +497,9 @@ impl<'a, 'l> Machine<'a, 'l> {
                     } else if self.spent - began >= TURN {
                         end = Some(TurnEnd::Turn);
                     }
+                }
+                if end.is_none() && quantum.is_some_and(|most| self.spent - began > most) {
+                    end = Some(if self.spent >= budget { TurnEnd::Budget } else { TurnEnd::Turn });
                 }
                 if alone && end.is_none() {
                     continue;
@@ -522,7 +556,7 @@ impl<'a, 'l> Machine<'a, 'l> {
     fn refill(&mut self) {
         let mut open = [0; BATCH];
         for ((open, loaded), warp) in
-            open.iter_mut().zip(&mut self.loaded).zip(&self.cta.warps()[self.base..])
+            open.iter_mut().zip(&mut self.loaded).zip(&self.cta.warps()[self.base..][..self.warps])
         {
             *open = warp.ready & !*loaded;
             *loaded |= *open;
@@ -627,12 +661,13 @@ impl<'a, 'l> Machine<'a, 'l> {
         Ok(())
     }
 
-    fn across_lanes(&self, inst: &Inst, kind: &Kind, dst: Dst) {
+    fn across_lanes(&mut self, inst: &Inst, kind: &Kind, dst: Dst) {
         match kind {
             Kind::Ballot => self.per_warp(dst, |m, warp, run| [run & m.regs.bits(inst.args[0], warp); CHUNK]),
             Kind::ActiveMask => self.per_warp(dst, |_, _, run| [run; CHUNK]),
             Kind::Clock(s) => {
                 let now = self.special(*s);
+                self.cta.has_asked_for_the_time();
                 if dst.at.bytes == 8 {
                     self.per_warp(dst, |_, _, _| [now; CHUNK]);
                 } else {

@@ -1,6 +1,7 @@
 //! How a kernel can fail while it runs, and how that is told.
 
-use hostwarp_ir::{Function, TrapKind};
+use hostwarp_ir::mbarrier;
+use hostwarp_ir::{Function, Space, TrapKind};
 use hostwarp_memory::Fault;
 use hostwarp_system::Exceeded;
 use std::fmt;
@@ -18,12 +19,23 @@ pub enum KernelFaultKind {
     Assert(Option<Box<Assertion>>),
     /// `free` of an address that `malloc` did not give, or that is free already.
     BadFree(u64),
+    /// Something that cannot be done with an mbarrier.
+    Mbarrier {
+        /// Its generic address.
+        address: u64,
+        /// What.
+        misuse: mbarrier::Misuse,
+    },
+    /// A bulk copy of so many bytes, which is no multiple of 16.
+    BadCopy(u64),
     /// A call through a register that holds the address of no function, or of one with other parameters.
     BadCall,
     /// The stack, on which a function finds where it returns to, was overwritten.
     BadReturn,
     /// Functions that call each other too deeply, or `alloca` of more than there is.
     StackOverflow,
+    /// An instruction that needs every lane of its warp was reached by some only.
+    MissingLanes,
     /// Threads wait for each other and none can go on.
     Deadlock {
         /// Who waits for what.
@@ -46,6 +58,86 @@ pub enum KernelFaultKind {
     OutOfMemory(Exceeded),
     /// PTX that Hostwarp does not do yet.
     Unsupported(String),
+    /// A launch that was asked to be strict relies on what PTX leaves open.
+    Strict(Misuse),
+}
+
+/// What a strict launch refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// A register is read that was never written.
+    Uninitialised {
+        /// Its name.
+        register: String,
+    },
+    /// An integer is divided by zero.
+    DivisionByZero,
+    /// A shuffle reads a lane that does not take part in it.
+    ShuffleSource {
+        /// The lane.
+        lane: u32,
+    },
+    /// A lane takes part in an operation of its warp whose mask does not name it.
+    NotInMask {
+        /// The mask.
+        mask: u32,
+    },
+    /// Two lanes of a warp write different values to the same place in shared memory, with nothing to say which comes last.
+    WriteRace {
+        /// The offset in shared memory.
+        address: u32,
+        /// The thread that wrote before.
+        other: [u32; 3],
+        /// The line it did that in.
+        line: u32,
+    },
+    /// A lane reads what another lane of its warp wrote to shared memory, with nothing to say that it has been written.
+    ReadRace {
+        /// The offset in shared memory.
+        address: u32,
+        /// The thread that wrote it.
+        other: [u32; 3],
+        /// The line it did that in.
+        line: u32,
+    },
+    /// Shared memory is read that nobody has written.
+    UninitialisedShared {
+        /// The offset.
+        address: u32,
+    },
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let show = |[x, y, z]: &[u32; 3]| format!("({x}, {y}, {z})");
+        match self {
+            Misuse::Uninitialised { register } => {
+                write!(f, "strict: `{register}` is read and was never written")
+            }
+            Misuse::DivisionByZero => f.write_str("strict: an integer is divided by zero"),
+            Misuse::ShuffleSource { lane } => {
+                write!(f, "strict: the shuffle reads lane {lane}, which does not take part in it")
+            }
+            Misuse::NotInMask { mask } => {
+                write!(f, "strict: the mask {mask:#010x} does not name the lane that executes this")
+            }
+            Misuse::WriteRace { address, other, line } => write!(
+                f,
+                "strict: race on shared memory at {address:#x}: thread {} of the same warp wrote another value there (line {line}) and has not \
+                 synchronised since; put `bar.warp.sync` or a barrier between, or let one thread write",
+                show(other)
+            ),
+            Misuse::ReadRace { address, other, line } => write!(
+                f,
+                "strict: race on shared memory at {address:#x}: thread {} of the same warp wrote it (line {line}) and has not synchronised since; \
+                 put `bar.warp.sync` or a barrier between",
+                show(other)
+            ),
+            Misuse::UninitialisedShared { address } => {
+                write!(f, "strict: shared memory at {address:#x} is read and was never written")
+            }
+        }
+    }
 }
 
 /// What an `assert` says that does not hold.
@@ -77,13 +169,18 @@ pub struct Waiting {
 pub enum WaitingAt {
     /// A barrier of the CTA.
     Barrier {
-        /// Its number.
+        /// Its number; 16 is that of the cluster.
         id: u8,
     },
     /// Other lanes of the warp.
     WarpSync {
         /// The lanes named.
         mask: u32,
+    },
+    /// The next phase of an mbarrier.
+    Mbarrier {
+        /// Its generic address.
+        address: u64,
     },
 }
 
@@ -121,13 +218,29 @@ fn ranges(threads: &[u32]) -> String {
     out.join(", ")
 }
 
+/// A generic address as people look for it: the offset in shared memory, if it is there.
+struct InShared(u64);
+
+impl fmt::Display for InShared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.checked_sub(Space::Shared.window()) {
+            Some(offset) if offset >> 32 == 0 => write!(f, "byte {offset} of shared memory"),
+            _ => f.write_str("not in shared memory"),
+        }
+    }
+}
+
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = if self.threads.len() == 1 { "" } else { "s" };
         write!(f, "thread{s} {} wait{} ", ranges(&self.threads), if s.is_empty() { "s" } else { "" })?;
         match self.at {
+            WaitingAt::Barrier { id: 16 } => f.write_str("at the barrier of the cluster")?,
             WaitingAt::Barrier { id } => write!(f, "at barrier {id}")?,
             WaitingAt::WarpSync { mask } => write!(f, "for the lanes {mask:#010x} of the warp")?,
+            WaitingAt::Mbarrier { address } => {
+                write!(f, "for the mbarrier at {address:#x} ({})", InShared(address))?
+            }
         }
         if self.line != 0 {
             write!(f, " (line {})", self.line)?;
@@ -146,6 +259,7 @@ impl KernelFaultKind {
             TrapKind::BadCall => KernelFaultKind::BadCall,
             TrapKind::BadReturn => KernelFaultKind::BadReturn,
             TrapKind::StackOverflow => KernelFaultKind::StackOverflow,
+            TrapKind::MissingLanes => KernelFaultKind::MissingLanes,
             TrapKind::Unsupported(n) => {
                 KernelFaultKind::Unsupported(func.unsupported.get(n as usize).cloned().unwrap_or_default())
             }
@@ -170,11 +284,20 @@ impl fmt::Display for KernelFaultKind {
                     "`free` of {at:#x}, which is no block that `malloc` gave, or one that is free already"
                 )
             }
+            KernelFaultKind::Mbarrier { address, misuse } => {
+                write!(f, "the mbarrier at {address:#x} ({}) {misuse}", InShared(*address))
+            }
+            KernelFaultKind::BadCopy(bytes) => {
+                write!(f, "a bulk copy of {bytes} bytes, which is no multiple of 16")
+            }
             KernelFaultKind::BadCall => f.write_str(
                 "a call through a register that holds the address of no function with this prototype",
             ),
             KernelFaultKind::BadReturn => f.write_str(
                 "the place to return to was overwritten: something wrote behind its local variables",
+            ),
+            KernelFaultKind::MissingLanes => f.write_str(
+                "lanes are missing: all 32 of a warp must run this instruction together, and some have exited, went another way or were never launched; make the block a multiple of 32 threads and the branches around it the same for a warp",
             ),
             KernelFaultKind::StackOverflow => {
                 f.write_str("the stack is full: calls nest too deeply, or `alloca` takes too much")
@@ -201,6 +324,7 @@ impl fmt::Display for KernelFaultKind {
             KernelFaultKind::Cancelled => f.write_str("the launch was cancelled"),
             KernelFaultKind::OutOfMemory(exceeded) => write!(f, "the CTA does not fit: {exceeded}"),
             KernelFaultKind::Unsupported(what) => write!(f, "not supported yet: {what}"),
+            KernelFaultKind::Strict(misuse) => misuse.fmt(f),
         }
     }
 }

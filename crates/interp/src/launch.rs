@@ -3,6 +3,7 @@
 use crate::cta::WARP;
 use crate::fault::KernelFaultKind;
 use crate::lower::Code;
+use crate::observe::Observer;
 use crate::system::{Heap, Printer};
 use hostwarp_ir::Function;
 use hostwarp_memory::{Block, DeviceMemory, Space};
@@ -89,6 +90,10 @@ pub struct Launch<'a> {
     pub printer: Option<Printer<'a>>,
     /// What its `malloc` and `free` work on; without it there is nothing to be had.
     pub heap: Option<&'a Heap>,
+    /// Who is told of the probes that lanes come to.
+    pub observer: Option<&'a dyn Observer>,
+    /// Warps, one at a time, and how long each goes on are chosen at random from this seed by the interpreter.
+    pub schedule: Option<u64>,
 }
 
 impl std::fmt::Debug for Launch<'_> {
@@ -126,6 +131,8 @@ impl<'a> Launch<'a> {
             limits: Limits::default(),
             printer: None,
             heap: None,
+            observer: None,
+            schedule: None,
         }
     }
 
@@ -155,7 +162,7 @@ impl<'a> Launch<'a> {
     /// CTAs that the interpreter runs as one: whole warps, along x, whose registers stay in the cache.
     pub(crate) fn ctas_as_one(&self) -> u32 {
         let threads = self.threads();
-        if !threads.is_multiple_of(WARP) || self.block[2] != 1 {
+        if !threads.is_multiple_of(WARP) || self.block[2] != 1 || self.schedule.is_some() {
             return 1;
         }
         let registers = threads.saturating_mul(4 * self.program.plan.pressure.max(1));

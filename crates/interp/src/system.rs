@@ -1,12 +1,15 @@
-//! What lanes ask for besides memory ([`SystemCall`]): text to be printed, blocks of memory, the end after an assertion that failed, and votes at barriers.
+//! What lanes ask for besides memory ([`SystemCall`]): text to be printed, blocks of memory, the end after an assertion that failed, votes at barriers,
+//! mbarriers, and copies of many bytes.
 //!
 //! Engines hand on who asks and where the arguments are, and know nothing else of it.
 
-use crate::cta::Cta;
+use crate::cta::{Cta, WARP};
 use crate::fault::{Assertion, KernelFaultKind};
 use crate::launch::Launch;
+use crate::observe::observe;
 use crate::printf::{self, Arguments};
-use hostwarp_ir::SystemCall;
+use hostwarp_ir::mbarrier::{self, Misuse};
+use hostwarp_ir::{MbarrierOp, SystemCall};
 use hostwarp_memory::{Access, CtaMemory, DeviceMemory, Scalar, Space};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -78,15 +81,35 @@ pub fn system_call(
     call: SystemCall,
     at: u64,
     operand: u64,
+    line: u32,
 ) -> Result<u64, KernelFaultKind> {
+    let copy = Copy { at, shared: operand & 0xffff_ffff, bytes: operand >> 32 };
+    match call {
+        SystemCall::Mbarrier(op) => return on_mbarrier(launch, cta, lane, op, at, operand, line),
+        SystemCall::CopyIn | SystemCall::CopyOut if !copy.bytes.is_multiple_of(16) => {
+            return Err(KernelFaultKind::BadCopy(copy.bytes));
+        }
+        SystemCall::CopyIn => return copy.copy::<u64, 2>(launch, cta, lane, Direction::In),
+        SystemCall::CopyOut => return copy.copy::<u64, 2>(launch, cta, lane, Direction::Out),
+        SystemCall::CopyFew => return copy.copy::<u8, 1>(launch, cta, lane, Direction::In),
+        _ => {}
+    }
     let (memory, in_cta) = cta.memory_of_lane(lane);
     let mut of = Reader { launch, memory, lane: in_cta, at };
     match call {
+        SystemCall::Mbarrier(_) | SystemCall::CopyIn | SystemCall::CopyOut | SystemCall::CopyFew => Ok(0),
         SystemCall::Vote => {
             cta.vote(lane, operand & 1 != 0);
             Ok(0)
         }
         SystemCall::Votes => Ok(cta.votes(lane).into()),
+        SystemCall::Probe => {
+            let (warp, l) = (lane / WARP as usize, lane % WARP as usize);
+            let (mut sites, mut operands) = ([0; WARP as usize], [0; WARP as usize]);
+            (sites[l], operands[l]) = (at, operand);
+            observe(launch, cta, warp, 1 << l, &sites, &operands).map_err(|(_, kind)| kind)?;
+            Ok(0)
+        }
         SystemCall::Print => {
             let (text, list) = (of.long()?, of.long()?);
             if text == 0 {
@@ -119,6 +142,95 @@ pub fn system_call(
             let line = line as u32;
             Err(KernelFaultKind::Assert(Some(Box::new(Assertion { message, file, line, function }))))
         }
+    }
+}
+
+/// What a lane does with the mbarrier at a generic address. A CTA stays on its thread, so nobody comes between.
+fn on_mbarrier(
+    launch: &Launch<'_>,
+    cta: &mut Cta,
+    lane: usize,
+    op: MbarrierOp,
+    at: u64,
+    operand: u64,
+    line: u32,
+) -> Result<u64, KernelFaultKind> {
+    let device = launch.device;
+    let misused = |misuse| KernelFaultKind::Mbarrier { address: at, misuse };
+    let offset = at.wrapping_sub(hostwarp_ir::Space::Shared.window());
+    if offset >> 32 != 0 {
+        return Err(misused(Misuse::Elsewhere));
+    }
+    let memory = cta.memory_of_mut(lane / 32);
+    let failed = |kind| KernelFaultKind::Memory(device.fault(kind, Space::Shared, offset, 8, Access::Atomic));
+    let bits: u64 = memory.shared.load(offset).map_err(failed)?;
+    let new = mbarrier::apply(op, bits, operand).map_err(misused)?;
+    if op == MbarrierOp::Wait {
+        return cta.waits_for(launch, lane, at, line).map(|()| bits);
+    }
+    memory.shared.store(offset, new).map_err(failed)?;
+    cta.has_progressed(lane);
+    Ok(bits)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Direction {
+    /// To shared memory.
+    In,
+    /// From there.
+    Out,
+}
+
+/// Bytes between a generic address and one in shared memory.
+struct Copy {
+    at: u64,
+    shared: u64,
+    bytes: u64,
+}
+
+impl Copy {
+    /// Copies them in units of so many values, which both addresses and the number of bytes must be multiples of. Nothing is copied where not all can be.
+    fn copy<T: Scalar, const N: usize>(
+        &self,
+        launch: &Launch<'_>,
+        cta: &mut Cta,
+        lane: usize,
+        direction: Direction,
+    ) -> Result<u64, KernelFaultKind> {
+        let Copy { at, shared, bytes } = *self;
+        let device = launch.device;
+        let in_cta = cta.memory_of_lane(lane).1;
+        let memory = cta.memory_of_mut(lane / 32);
+        let unit = T::SIZE * N as u64;
+        let (here, there) = match direction {
+            Direction::In => (Access::Store, Access::Load),
+            Direction::Out => (Access::Load, Access::Store),
+        };
+        let bad = memory
+            .diagnose(device, Space::Generic, at, bytes.max(1), unit, there)
+            .or_else(|| memory.diagnose(device, Space::Shared, shared, bytes.max(1), unit, here))
+            .filter(|_| bytes > 0);
+        if let Some(fault) = bad {
+            return Err(KernelFaultKind::Memory(fault));
+        }
+        for done in (0..bytes).step_by(unit as usize) {
+            let (at, shared) = (at.wrapping_add(done), shared + done);
+            // All of it has been looked at, but memory may have been freed meanwhile.
+            let step = match direction {
+                Direction::In => {
+                    let read = memory.load_vec::<T, N>(device, Space::Generic, in_cta, at);
+                    read.and_then(|value| memory.shared.store_vec(shared, value))
+                }
+                Direction::Out => {
+                    let read = memory.shared.load_vec::<T, N>(shared);
+                    read.and_then(|value| memory.store_vec(device, Space::Generic, in_cta, at, value))
+                }
+            };
+            step.map_err(|kind| {
+                KernelFaultKind::Memory(device.fault(kind, Space::Generic, at, unit, there))
+            })?;
+        }
+        Ok(0)
     }
 }
 

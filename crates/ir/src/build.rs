@@ -59,6 +59,11 @@ impl Builder {
         self.line = line;
     }
 
+    /// The source line of instructions made now.
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+
     /// Gives an intermediate value the name it has in the manual, for `eval --trace`. Returns the value.
     pub fn name(&mut self, v: Value, name: &str) -> Value {
         self.func.names.insert(v, name.to_string());

@@ -3,7 +3,7 @@
 //! Floats: the products are exact and form one block with the addend. All terms are aligned to the largest exponent, each is cut toward
 //! zero 25 bits below it, and they are added exactly; the sum is cut toward zero (f32) or rounded to nearest even (f16). The
 //! exponent of a product is the sum of its factors', so its significand is in [1, 4); a subnormal number has the smallest exponent of a
-//! normal one; zeros have none. A sum of 0 is +0. A NaN, ∞ · 0 or ∞ − ∞ gives the canonical NaN, overflow gives ∞.
+//! normal one; zeros have none. A sum of 0 is +0, also one that is cut to 0. A NaN, ∞ · 0 or ∞ − ∞ gives the canonical NaN, overflow gives ∞.
 //!
 //! Integers: exact; the sum is taken modulo 2³², or clamped once at the end.
 //!
@@ -301,7 +301,8 @@ fn cut(sign: u32, magnitude: u32, unit: i32) -> u32 {
         let by = 8 + (-126 - exponent) as u32;
         if by < 32 { significand >> by } else { 0 }
     };
-    sign << 31 | bits
+    // What is cut to nothing is +0.
+    if bits == 0 { 0 } else { sign << 31 | bits }
 }
 
 /// `magnitude` · 2^`unit` as f16, rounded to nearest even.
@@ -375,6 +376,13 @@ mod tests {
         assert_eq!(f16(&[ONE], &[ONE], -2f32.powi(-26)), 1.0);
         // 2⁻²⁴ · 1 of the smallest f16 is kept.
         assert_eq!(f16(&[1], &[ONE], 0.0), 2f32.powi(-24));
+    }
+
+    #[test]
+    fn what_is_cut_to_nothing_is_plus_zero() {
+        let dot = Dot { a: Factor::Tf32, b: Factor::Tf32, words: 1, sum: Sum::F32 };
+        let tiny = (-1e-30f32).to_bits();
+        assert_eq!(dot.lanes(&[[tiny]], &[[1e-30f32.to_bits()]], [0]), [0]);
     }
 
     #[test]

@@ -76,6 +76,8 @@ pub enum TrapKind {
     StackOverflow,
     /// The function `__assertfail` was called.
     Assert,
+    /// An instruction that needs every lane of its warp was reached by some only.
+    MissingLanes,
 }
 
 /// A function of a [`Module`]: index into [`Module::functions`].

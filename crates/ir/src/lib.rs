@@ -26,6 +26,7 @@ mod build;
 pub mod calls;
 pub mod dot;
 mod func;
+pub mod mbarrier;
 mod op;
 mod parse;
 pub mod passes;
@@ -46,9 +47,10 @@ pub use func::{
     Block, BlockData, Call, Callee, FuncId, Function, Inst, KernelInfo, Module, Slot, Target, Term, TrapKind,
     Value,
 };
+pub use mbarrier::MbarrierOp;
 pub use op::{
-    AtomicOp, Axis, BarrierKind, FBin, FCmp, IntBin, IntCmp, IntUn, Mem, Op, Order, Round, Scope, Space,
-    Special, Symbol, SystemCall,
+    AtomicOp, Axis, BarrierKind, CLUSTER_BARRIER, FBin, FCmp, IntBin, IntCmp, IntUn, Mem, Op, Order, Round,
+    Scope, Space, Special, Symbol, SystemCall,
 };
 pub use parse::{ParseError, Parsed, parse};
 pub use passes::{fold, optimize};

@@ -1,5 +1,6 @@
 //! The ops.
 
+use crate::mbarrier::MbarrierOp;
 use crate::{Dot, Table};
 
 /// How a float result is rounded.
@@ -305,18 +306,26 @@ pub enum SystemCall {
     Vote,
     /// No arguments → how many lanes had voted yes of those that waited together at the last barrier this lane voted at.
     Votes,
+    /// In place of an address the number of a place in the program: tells who watches the launch that this lane is there, with the operand.
+    Probe,
+    /// The address is that of an mbarrier, the operand what the operation says → the 64 bits that were there.
+    Mbarrier(MbarrierOp),
+    /// The operand holds an address in shared memory (low half) and a number of bytes (high half): copies so many from the address to there. All of
+    /// them must be multiples of 16.
+    CopyIn,
+    /// As `CopyIn`, from shared memory to the address.
+    CopyOut,
+    /// As `CopyIn`, any number of bytes, anywhere.
+    CopyFew,
 }
 
 impl SystemCall {
     /// Every one.
-    pub const ALL: [SystemCall; 6] = [
-        SystemCall::Print,
-        SystemCall::Allocate,
-        SystemCall::Free,
-        SystemCall::Assert,
-        SystemCall::Vote,
-        SystemCall::Votes,
-    ];
+    pub fn all() -> impl Iterator<Item = SystemCall> {
+        use SystemCall::*;
+        let plain = [Print, Allocate, Free, Assert, Vote, Votes, Probe, CopyIn, CopyOut, CopyFew];
+        plain.into_iter().chain(MbarrierOp::ALL.map(Mbarrier))
+    }
 }
 
 /// Read-modify-write operations; the old value is the result.
@@ -347,6 +356,9 @@ pub enum AtomicOp {
     /// Asks for something with the arguments that are at the address, which is generic; may look at any memory. T is i64, and the result is what is answered.
     System(SystemCall),
 }
+
+/// The number of the barrier that the threads of a cluster of one CTA meet at. Not one that a program names.
+pub const CLUSTER_BARRIER: u32 = 1 << 31;
 
 /// What a barrier does besides waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

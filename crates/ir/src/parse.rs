@@ -395,9 +395,9 @@ fn terminator(
     types: &mut Types,
     messages: &mut Vec<String>,
 ) -> Result<Option<Term>, ParseError> {
-    const TRAPS: [TrapKind; 6] = {
+    const TRAPS: [TrapKind; 7] = {
         use TrapKind::*;
-        [Trap, Breakpoint, BadCall, BadReturn, StackOverflow, Assert]
+        [Trap, Breakpoint, BadCall, BadReturn, StackOverflow, Assert, MissingLanes]
     };
     if at.rest.starts_with('(') {
         return call(at, types).map(Some);
@@ -630,7 +630,7 @@ fn every_atomic() -> Vec<AtomicOp> {
     use AtomicOp::*;
     let mut all = vec![Exch, Cas, Add, And, Or, Xor, MinU, MinS, MaxU, MaxS, Inc, Dec];
     all.extend([false, true].map(|remote| FAdd { remote }));
-    all.extend(SystemCall::ALL.map(System));
+    all.extend(SystemCall::all().map(System));
     all
 }
 

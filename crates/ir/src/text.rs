@@ -125,7 +125,10 @@ impl fmt::Display for Op {
                 AtomicOp::FAdd { remote } => {
                     write!(f, "atomic.fadd{}{m}", if remote { ".remote" } else { "" })
                 }
-                AtomicOp::System(call) => write!(f, "system.{}{m}", snake(&format!("{call:?}"))),
+                AtomicOp::System(call) => {
+                    let name = format!("{call:?}").replace(['(', ')'], "");
+                    write!(f, "system.{}{m}", snake(&name))
+                }
                 op => write!(f, "atomic.{}{m}", snake(&format!("{op:?}"))),
             },
             Op::Fence(s) => write!(f, "fence.{}", snake(&format!("{s:?}"))),

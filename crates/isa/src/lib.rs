@@ -17,6 +17,7 @@ pub mod arith;
 pub mod atomic;
 pub mod compare;
 pub mod control;
+pub mod copy;
 pub mod cvt;
 pub mod data;
 pub mod float;
@@ -34,7 +35,7 @@ pub use errata::{Erratum, Spelling, errata, errata_of};
 pub use form::{Form, Parsed, Since, since};
 pub use instances::{Instance, InstanceKind, InstanceOperand, instances, mixed_instances, with_constant};
 pub use matching::{Env, Features, Instr, Match, Misfit, Operand, OperandKind, resolve};
-pub use meaning::{Arg, Cx, Outcome, Profile};
+pub use meaning::{Arg, Cx, Outcome, Profile, Unspecified, probe};
 pub use special::{SpecialRegister, special};
 pub use ty::{Kind, Ty};
 
@@ -88,6 +89,7 @@ pub static ROOMS: &[&[Room]] = &[
     data::ROOMS,
     cvt::ROOMS,
     control::ROOMS,
+    copy::ROOMS,
     atomic::ROOMS,
     warp::ROOMS,
     matrix::ROOMS,

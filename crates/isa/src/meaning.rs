@@ -2,7 +2,10 @@
 
 use crate::matching::Match;
 use crate::ty::Ty;
-use hostwarp_ir::{Block, Builder, Elem, Op, Target, Term, Type, Value, Var};
+use hostwarp_ir::{
+    AtomicOp, Block, Builder, Elem, IntCmp, Mem, Op, Order, Scope, Space, SystemCall, Target, Term, Type,
+    Value, Var,
+};
 
 /// Whose bits are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -55,8 +58,42 @@ pub struct Cx<'a> {
     pub caller: Option<Block>,
     /// The carry flag `CC.CF`.
     pub flag: Var,
+    /// The first free byte of the thread's stack in local memory (i32), which `alloca` moves.
+    pub stack: Var,
     /// Where results go: operand place, elements.
     pub results: Vec<(usize, Vec<Value>)>,
+    /// Whether reliance on what the manual leaves open is looked for: see [`Cx::unspecified`].
+    pub strict: bool,
+}
+
+/// What the manual leaves open, or undefined, and a strict launch refuses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Unspecified {
+    /// An integer is divided by zero.
+    DivisionByZero,
+    /// A shuffle reads a lane that does not take part; the operand is its number.
+    ShuffleSource,
+    /// A lane takes part in something its own mask does not name it for; the operand is the mask.
+    NotInMask,
+}
+
+impl Unspecified {
+    /// Every one. The number of the probe that tells of it is its index here.
+    pub const ALL: [Unspecified; 3] =
+        [Unspecified::DivisionByZero, Unspecified::ShuffleSource, Unspecified::NotInMask];
+    /// Probes with lower numbers are kept for these.
+    pub const SITES: u64 = 16;
+    /// The probe that tells of lanes that are about to synchronise with others, memory included.
+    pub const SYNCHRONISES: u64 = 15;
+}
+
+/// How probes access memory: not at all.
+const NO_MEMORY: Mem = Mem { space: Space::Global, order: Order::Relaxed, scope: Scope::Cta };
+
+/// Tells who watches the launch that lanes are at the place with this number, with an operand (i64).
+pub fn probe(b: &mut Builder, site: u64, operand: Value, guard: Option<Value>) {
+    let site = b.iconst(Type::I64, site);
+    b.guarded(Op::Atomic(AtomicOp::System(SystemCall::Probe), NO_MEMORY), &[site, operand], guard, Type::I64);
 }
 
 impl Match {
@@ -181,6 +218,38 @@ impl Cx<'_> {
     pub fn set_elements(&mut self, name: &str, vs: Vec<Value>) {
         let slot = self.slot(name);
         self.results.push((slot, vs));
+    }
+
+    /// Where `when` (i1) and the guard hold, the instruction relies on what the manual leaves open. Ask [`Cx::strict`] before computing `when`.
+    pub fn unspecified(&mut self, what: Unspecified, when: Value, operand: Value) {
+        if !self.strict {
+            return;
+        }
+        let when = match self.guard {
+            Some(guard) => self.b.and(guard, when),
+            None => when,
+        };
+        let operand = match self.b.ty(operand) {
+            Type::I64 => operand,
+            _ => self.b.zext(operand, Elem::I64),
+        };
+        probe(self.b, what as u64, operand, Some(when));
+    }
+
+    /// Memory accesses before this are ordered against those of others that wait here, too.
+    pub fn synchronises(&mut self) {
+        if self.strict {
+            let nothing = self.b.iconst(Type::I64, 0);
+            probe(self.b, Unspecified::SYNCHRONISES, nothing, self.guard);
+        }
+    }
+
+    /// Integer division by this: unspecified where it is zero.
+    pub fn no_zero_divisor(&mut self, divisor: Value) {
+        if self.strict {
+            let zero = self.b.cmp_imm(IntCmp::Eq, divisor, 0);
+            self.unspecified(Unspecified::DivisionByZero, zero, divisor);
+        }
     }
 
     /// The carry flag.

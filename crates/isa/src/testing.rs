@@ -276,9 +276,22 @@ fn lower(shape: &Shape, guarded: bool, profile: Profile) -> Option<Built> {
     }
     let guard = guarded.then(|| b.iconst(Type::I1, 1));
     let caller = guarded.then(|| b.new_block());
-    let flag = b.new_var(Type::I1);
-    let mut cx =
-        Cx { b: &mut b, m, args, selectors, negated, lens, guard, profile, caller, flag, results: vec![] };
+    let (flag, stack) = (b.new_var(Type::I1), b.new_var(Type::I32));
+    let mut cx = Cx {
+        b: &mut b,
+        m,
+        args,
+        selectors,
+        negated,
+        lens,
+        guard,
+        profile,
+        caller,
+        flag,
+        stack,
+        results: vec![],
+        strict: false,
+    };
     m.give_meaning(&mut cx).ok()?;
     let results = cx.results;
     Some(Built { b, sources, results })

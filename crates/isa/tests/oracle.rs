@@ -46,13 +46,19 @@ const NOTHING: Elsewhere = Recorded("it changes nothing a program can see");
 const APPROXIMATE: Elsewhere = Recorded("the manual gives a bound for the error, no bits");
 const WINDOWS: Elsewhere = Recorded("where state spaces lie among generic addresses is the machine's");
 
+const CLUSTER: Elsewhere = Unchecked(
+    "a cluster is one CTA here; `tests/kernels/cp_async_bulk.ptx` and `cluster_of_one.ptx` have it",
+);
 const MATRICES: Elsewhere = Unchecked(
     "the registers of a whole warp count; `tests/matrix.rs` of `conformance` and `hostwarp` have it",
 );
 
+const STACK: Elsewhere = Unchecked("it moves the stack; `tests/kernels/stack.ptx` has it");
+
 /// What the oracle does not know: an opcode, or the start of an instruction. Every opcode and every form on plain registers that is not
 /// listed here is compared with the oracle, and what is listed without need is an error.
 const ELSEWHERE: &[(&str, Elsewhere)] = &[
+    ("alloca", STACK),
     ("activemask", LANES),
     ("applypriority", NOTHING),
     ("atom", MEMORY),
@@ -61,6 +67,10 @@ const ELSEWHERE: &[(&str, Elsewhere)] = &[
     ("bra", FLOW),
     ("brkpt", Unchecked("a GPU without a debugger faults; `hostwarp/tests/faults.rs` has it")),
     ("cos", APPROXIMATE),
+    (
+        "cp",
+        Unchecked("what it does is in memory; `tests/kernels/cp_async.ptx` and `cp_async_bulk.ptx` have it"),
+    ),
     ("createpolicy", Unchecked("its result is opaque; `tests/kernels/special_system.ptx` uses it")),
     ("cvta", WINDOWS),
     ("discard", NOTHING),
@@ -70,6 +80,7 @@ const ELSEWHERE: &[(&str, Elsewhere)] = &[
     ("ex2", APPROXIMATE),
     ("exit", FLOW),
     ("fence", FLOW),
+    ("getctarank", CLUSTER),
     ("griddepcontrol", Unchecked("it changes nothing a program can see, and has no operands")),
     ("isspacep", WINDOWS),
     ("ld", MEMORY),
@@ -77,7 +88,14 @@ const ELSEWHERE: &[(&str, Elsewhere)] = &[
     ("ldu", MEMORY),
     ("lg2", APPROXIMATE),
     ("lop3", Recorded("its table is a constant; all 256 are recorded")),
+    ("mapa", CLUSTER),
     ("match", LANES),
+    (
+        "mbarrier",
+        Unchecked(
+            "what it does is in memory; `ir/tests/mbarrier.rs` and `tests/kernels/mbarrier.ptx` have it",
+        ),
+    ),
     ("membar", FLOW),
     ("mma", MATRICES),
     ("mov", Recorded("its operands are vectors, special registers and names")),
@@ -91,14 +109,18 @@ const ELSEWHERE: &[(&str, Elsewhere)] = &[
     ("redux", LANES),
     ("ret", FLOW),
     ("rsqrt", APPROXIMATE),
+    ("setmaxnreg", Unchecked("it changes nothing a program can see")),
     ("shfl", LANES),
     ("sin", APPROXIMATE),
     ("sqrt.approx", APPROXIMATE),
     ("st", MEMORY),
+    ("stackrestore", STACK),
+    ("stacksave", STACK),
     ("stmatrix", MATRICES),
     ("tanh", APPROXIMATE),
     ("trap", Unchecked("it ends the launch; `hostwarp/tests/faults.rs` has it")),
     ("vote", LANES),
+    ("wmma", MATRICES),
 ];
 
 /// The entry about an instruction, if there is one.
@@ -264,6 +286,7 @@ fn evaluate(instance: &Instance, columns: &[Vec<u64>], lanes: usize) -> Result<V
     }
     let mut cx = Cx {
         flag,
+        stack: b.new_var(Type::I32),
         b: &mut b,
         m: &m,
         args,
@@ -274,6 +297,7 @@ fn evaluate(instance: &Instance, columns: &[Vec<u64>], lanes: usize) -> Result<V
         caller: None,
         profile: Profile::Isa,
         results: vec![],
+        strict: false,
     };
     m.give_meaning(&mut cx)?;
     let mut results = std::mem::take(&mut cx.results);

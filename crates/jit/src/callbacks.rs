@@ -178,7 +178,12 @@ unsafe extern "C" fn trap(ctx: *mut Ctx, block: u32, lane0: u32, lanes: *const L
 
 unsafe extern "C" fn clock(ctx: *mut Ctx, which: u32) -> u64 {
     // SAFETY: called by compiled code only.
-    let start = unsafe { callback(ctx, |engine, _| engine.launch.start) };
+    let start = unsafe {
+        callback(ctx, |engine, cta| {
+            cta.has_asked_for_the_time();
+            engine.launch.start
+        })
+    };
     let since = Instant::now().duration_since(start);
     let _ = which; // one tick is a nanosecond for both
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)

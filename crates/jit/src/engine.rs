@@ -431,6 +431,7 @@ impl JitKernel {
             width: self.assume.group,
             left: i64::try_from(budget).unwrap_or(i64::MAX).max(1),
             apart: vec![],
+            converged: vec![],
             masks: vec![],
         };
         with(&mut run)
@@ -484,6 +485,9 @@ struct Run<'a> {
     /// Lanes of each group that ran out of budget, perhaps at several blocks. They go on as they were: values that are the same
     /// in all lanes stay so only if none goes on without the others.
     apart: Vec<Lanes>,
+    /// Groups whose lanes stopped all at once. Lanes of others may have come to the same barrier in different iterations of a loop around it: what is uniform
+    /// in an iteration need not be the same for them.
+    converged: Vec<bool>,
     /// For each block the lanes there, of the group about to go on.
     masks: Vec<Lanes>,
 }
@@ -512,6 +516,13 @@ impl Run<'_> {
         Lanes::first(self.engine.launch.threads().saturating_sub(lane0).min(self.width))
     }
 
+    /// What is kept of each group.
+    fn count_groups(&mut self) {
+        let groups = (self.engine.launch.lanes() / self.width) as usize;
+        self.apart.resize(groups, Lanes::NONE);
+        self.converged.resize(groups, false);
+    }
+
     /// Leaves the CTA to the interpreter.
     fn interpret(&mut self) -> Outcome {
         let left = u64::try_from(self.left).unwrap_or(0).max(1);
@@ -521,7 +532,7 @@ impl Run<'_> {
 
     fn run_to_the_end(&mut self) -> Outcome {
         let launch = self.engine.launch;
-        self.apart.resize((launch.lanes() / self.width) as usize, Lanes::NONE);
+        self.count_groups();
         self.masks.resize(launch.program.func().blocks.len(), Lanes::NONE);
         loop {
             let mut ran = false;
@@ -603,7 +614,7 @@ impl Run<'_> {
                 Some(kind) => (done, Step::Fault(Box::new(self.cta().stopped(launch, kind)))),
             };
         }
-        self.apart.resize((launch.lanes() / self.width) as usize, Lanes::NONE);
+        self.count_groups();
         // What it spent is counted already.
         let step = self.after(at, self.threads_of(at), status, 0);
         (done, step)
@@ -700,6 +711,13 @@ impl Run<'_> {
         if !(together && stops_there || came_apart) {
             return Step::Split;
         }
+        let converged = std::mem::take(&mut self.converged[(lane0 / self.width) as usize]);
+        if together && block != Block::ENTRY.0 && !converged && !came_apart {
+            let kernel = self.engine.kernel;
+            if !kernel.is_as_planned(self.cta(), lane0, ready, Block(block)) {
+                return Step::Split;
+            }
+        }
         let whole = ready == self.all_lanes();
         let start = if together && block == Block::ENTRY.0 {
             block
@@ -754,6 +772,7 @@ impl Run<'_> {
         }
         // All together, or else it would have said where each lane is.
         let stopped = matches!(status, abi::BUDGET | abi::WAITS) && self.engine.parked.get().is_empty();
+        self.converged[(lane0 / self.width) as usize] = stopped || status == abi::AT_BARRIER;
         if status == abi::HANDED || stopped {
             let at = Block(self.ctx.from);
             self.fill_in(lane0, at);

@@ -135,8 +135,9 @@ group:
         Ok(())
     }
 
+    /// No name that `Text::fresh_label` gives, which has a full stop.
     fn label(&self, l: Label) -> String {
-        format!("{}.{}", self.k.blocks[l.0 as usize].name, l.0)
+        format!("{}${}", self.k.blocks[l.0 as usize].name, l.0)
     }
 
     fn variables(&mut self) {

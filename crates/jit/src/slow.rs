@@ -48,7 +48,7 @@ pub(crate) unsafe fn memory_op(
                 unsafe { (*request.addresses.add(place), request.data.add(place * 8).cast::<u64>()) };
             // SAFETY: as above.
             let operand = unsafe { ptr::read_unaligned(data) };
-            let answer = hostwarp_interp::system_call(launch, cta, lane, call, address, operand)
+            let answer = hostwarp_interp::system_call(launch, cta, lane, call, address, operand, inst.line)
                 .map_err(|kind| Box::new(cta.fault(launch, kind, inst.line, Some(lane as u32))))?;
             // SAFETY: as above.
             unsafe { ptr::write_unaligned(data, answer) };

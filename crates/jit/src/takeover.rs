@@ -58,7 +58,7 @@ impl JitKernel {
     }
 
     /// Whether what lanes of a group need at a block is as the plan says. What may wrap is looked at wherever a group goes on.
-    fn is_as_planned(&self, cta: &mut Cta, lane0: u32, live: Lanes, at: Block) -> bool {
+    pub(crate) fn is_as_planned(&self, cta: &mut Cta, lane0: u32, live: Lanes, at: Block) -> bool {
         let (func, plan) = (self.program().func(), self.program().plan());
         plan.live_in[at.index()].iter().all(|v| {
             let shape = self.shapes[v.index()];

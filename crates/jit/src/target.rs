@@ -3,6 +3,7 @@
 //! Detected without LLVM, because a kernel found in a cache of compiled objects must run without ever loading it. A target is
 //! written out in full (every feature by name), so that its text form can be part of a cache key.
 
+use hostwarp_memory::map::GLOBAL_BASE;
 use std::fmt;
 
 /// Instruction sets.
@@ -88,6 +89,8 @@ pub struct Target {
     pub vector_bits: u32,
     /// From how many instructions on arithmetic is written as functions of its own: [`Target::STRETCH`], less for tests.
     pub stretch: usize,
+    /// The device address at which the table of granules begins: [`map::GLOBAL_BASE`](hostwarp_memory::map::GLOBAL_BASE), or 0 for devices with raw pointers.
+    pub base: u64,
 }
 
 impl Target {
@@ -105,6 +108,7 @@ impl Target {
                 features: if cfg!(target_vendor = "apple") { vec!["reserve-x18".into()] } else { vec![] },
                 vector_bits: 128,
                 stretch: Target::STRETCH,
+                base: GLOBAL_BASE,
             }),
         }
     }
@@ -138,7 +142,15 @@ impl Target {
     fn with(arch: Arch, cpu: &str, tune: &str, mut features: Vec<&str>, vector_bits: u32) -> Target {
         features.sort_unstable();
         let features = features.into_iter().map(String::from).collect();
-        Target { arch, cpu: cpu.into(), tune: tune.into(), features, vector_bits, stretch: Target::STRETCH }
+        Target {
+            arch,
+            cpu: cpu.into(),
+            tune: tune.into(),
+            features,
+            vector_bits,
+            stretch: Target::STRETCH,
+            base: GLOBAL_BASE,
+        }
     }
 
     /// How many vector registers there are.
@@ -182,9 +194,12 @@ impl Target {
 /// One line that holds everything that can change the object made: part of a cache key.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Target { arch, cpu, tune, features, vector_bits, stretch } = self;
+        let Target { arch, cpu, tune, features, vector_bits, stretch, base } = self;
         let (arch, features) = (arch.triple(), features.join(" "));
-        write!(f, "{arch} cpu={cpu} tune={tune} bits={vector_bits} stretch={stretch} [{features}]")
+        write!(
+            f,
+            "{arch} cpu={cpu} tune={tune} bits={vector_bits} stretch={stretch} base={base:#x} [{features}]"
+        )
     }
 }
 

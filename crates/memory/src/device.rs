@@ -8,6 +8,7 @@ use crate::scalar::{AtomicInt, AtomicOp, AtomicScalar, Scalar};
 use crate::table::{GRANULE, Table};
 use hostwarp_system::seam;
 use std::fmt;
+use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -18,17 +19,20 @@ pub const DEFAULT_CAPACITY: u64 = if cfg!(target_pointer_width = "64") { 16 << 3
 /// Below this no device is worth having, so the search for a capacity the host grants ends here.
 const LEAST_CAPACITY: u64 = 16 << 20;
 
+/// Where the host's addresses end that programs can have: 47 bits, as on x86-64.
+const RAW_LIMIT: u64 = 1 << 47;
+
 /// What a compiled kernel needs to check and reach global memory by itself; see the crate's documentation for the
 /// check. Valid as long as the [`DeviceMemory`] it came from. The layout is fixed: five 8-byte fields on 64-bit hosts,
 /// in this order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawView {
-    /// Device address of the first byte of global memory.
+    /// Device address of the first byte that can be global memory.
     pub global_base: u64,
-    /// Bytes of global memory; a multiple of [`GRANULE`].
+    /// Bytes from there on that can be; a multiple of [`GRANULE`].
     pub global_size: u64,
-    /// Host address of the first byte of global memory; a multiple of 4096.
+    /// Where `global_base` is on the host; a multiple of 4096.
     pub host: *mut u8,
     /// For each granule, the bytes that are valid from its start to the end of its allocation: 0 where it is dead,
     /// `u32::MAX` where there are at least as many. `global_size / GRANULE` entries.
@@ -67,10 +71,18 @@ pub struct MemoryInfo {
 /// Global memory of one device. All methods take `&self`: allocating and freeing take a lock, accesses do not.
 /// Dropping it frees everything.
 pub struct DeviceMemory {
+    /// Where `base` is on the host.
     host: *mut u8,
     granules: *const AtomicU32,
+    /// The device address of the first granule, and how many bytes have one. Without raw pointers: those of the arena.
+    base: u64,
+    span: u64,
+    /// The device address of the arena's first byte, and its size.
+    start: u64,
     size: u64,
     table: Mutex<Table>,
+    /// The host's own memory that kernels may use, by address. Always empty without raw pointers.
+    exposed: Mutex<Vec<Range<u64>>>,
     // What the pointers above point into.
     memory: Arena,
     _granules: Arena,
@@ -138,30 +150,112 @@ impl DeviceMemory {
         }
     }
 
+    /// A device whose addresses are the host's, so that kernels can be given pointers to the host's own memory: what
+    /// [`DeviceMemory::expose`] says they may use. Until then there is none of it. The table is for all addresses a program can
+    /// have on the host; of its 2 TiB only what is exposed takes memory.
+    pub fn raw_pointers(capacity: u64) -> Result<DeviceMemory, MemoryError> {
+        let refused = |asked: u64, reason: String| MemoryError::Reserve { asked, reason };
+        if cfg!(not(target_pointer_width = "64")) {
+            return Err(refused(capacity, "raw pointers need a 64-bit host".into()));
+        }
+        let size = capacity.clamp(1, GLOBAL_LIMIT).next_multiple_of(GRANULE);
+        let memory = Arena::reserve(size as usize).map_err(|e| refused(size, e.to_string()))?;
+        let table = bytes_of_granules(RAW_LIMIT);
+        let granules = Arena::reserve(table).map_err(|e| refused(table as u64, e.to_string()))?;
+        let start = memory.base().expose_provenance() as u64;
+        if start + size > RAW_LIMIT {
+            return Err(refused(size, "the host's addresses have more than 47 bits".into()));
+        }
+        let device = DeviceMemory::over(memory, granules, size);
+        Ok(DeviceMemory {
+            host: ptr::with_exposed_provenance_mut(0),
+            base: 0,
+            span: RAW_LIMIT,
+            start,
+            table: Mutex::new(Table::new(start, size)),
+            ..device
+        })
+    }
+
+    /// Whether kernels may be given pointers to the host's own memory.
+    pub fn has_raw_pointers(&self) -> bool {
+        self.base == 0
+    }
+
+    /// Lets kernels use these ranges of the host's memory, multiples of [`GRANULE`] that do not overlap, and no others. Parts of them that
+    /// belong to the device itself are left as they are. Does nothing without raw pointers.
+    ///
+    /// # Safety
+    /// Until the next call every byte of the ranges can be read and written, and whoever else uses them can live with what kernels do there.
+    /// No kernel runs meanwhile.
+    pub unsafe fn expose(&self, ranges: &[Range<u64>]) {
+        if !self.has_raw_pointers() {
+            return;
+        }
+        let table = self.granules.addr() as u64;
+        let own = [self.start..self.start + self.size, table..table + bytes_of_granules(self.span) as u64];
+        let mut wanted: Vec<Range<u64>> = ranges
+            .iter()
+            .map(|r| {
+                r.start.next_multiple_of(GRANULE).max(NULL_LIMIT)..r.end.min(self.span) / GRANULE * GRANULE
+            })
+            .collect();
+        for own in own {
+            let around = |r: Range<u64>| [r.start..r.end.min(own.start), r.start.max(own.end)..r.end];
+            wanted = wanted.into_iter().flat_map(around).collect();
+        }
+        wanted.retain(|r| r.start < r.end);
+        wanted.sort_by_key(|r| r.start);
+        let mut exposed = self.exposed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        for old in exposed.iter().filter(|old| !wanted.contains(old)) {
+            for granule in self.granules_of(old.start, old.end - old.start) {
+                granule.store(0, Ordering::Relaxed);
+            }
+        }
+        for new in wanted.iter().filter(|new| !exposed.contains(new)) {
+            for (i, granule) in self.granules_of(new.start, new.end - new.start).iter().enumerate() {
+                let valid = new.end - new.start - i as u64 * GRANULE;
+                granule.store(u32::try_from(valid).unwrap_or(u32::MAX), Ordering::Relaxed);
+            }
+        }
+        *exposed = wanted;
+    }
+
     /// Whether the host may use device addresses.
     pub fn is_at_host_addresses(&self) -> bool {
-        self.host.addr() as u64 == GLOBAL_BASE
+        self.host.addr() as u64 == self.base
     }
 
     fn over(memory: Arena, granules: Arena, size: u64) -> DeviceMemory {
         DeviceMemory {
             host: memory.base(),
             granules: granules.base().cast::<AtomicU32>().cast_const(),
+            base: GLOBAL_BASE,
+            span: size,
+            start: GLOBAL_BASE,
             size,
             table: Mutex::new(Table::new(GLOBAL_BASE, size)),
+            exposed: Mutex::default(),
             memory,
             _granules: granules,
         }
     }
 
+    /// Where a device address is on the host.
+    #[inline(always)]
+    fn host_of(&self, addr: u64) -> *mut u8 {
+        // With raw pointers `host` is 0 and what is pointed to is the host's: its provenance is exposed, as that of the arena is.
+        self.host.wrapping_add(addr.wrapping_sub(self.base) as usize)
+    }
+
     /// What compiled kernels need. The pointers must not be used after the device is dropped.
     pub fn raw_view(&self) -> RawView {
         RawView {
-            global_base: GLOBAL_BASE,
-            global_size: self.size,
+            global_base: self.base,
+            global_size: self.span,
             host: self.host,
             granules: self.granules.cast::<u32>(),
-            zero: self.host.wrapping_sub(GLOBAL_BASE as usize),
+            zero: self.host.wrapping_sub(self.base as usize),
         }
     }
 
@@ -206,7 +300,7 @@ impl DeviceMemory {
         seam::ask(seam::Kind::Memory).map_err(|_| table.full(size))?;
         let placed = table.place(size, align, name)?;
         self.memory.zero(
-            (placed.stale.start - GLOBAL_BASE) as usize,
+            (placed.stale.start - self.start) as usize,
             (placed.stale.end - placed.stale.start) as usize,
         );
         // Under the lock, so that the granules always say what the table says.
@@ -225,7 +319,7 @@ impl DeviceMemory {
         for granule in self.granules_of(addr, size) {
             granule.store(0, Ordering::Relaxed);
         }
-        self.memory.release((addr - GLOBAL_BASE) as usize, size as usize);
+        self.memory.release((addr - self.start) as usize, size as usize);
         Ok(())
     }
 
@@ -284,8 +378,7 @@ impl DeviceMemory {
         // The granules count only to 4 GiB; the table knows.
         let inside = self.table().holding(addr).is_some_and(|(base, size, _)| len <= size - (addr - base));
         if inside {
-            // SAFETY: `addr` is inside an allocation, so inside the arena.
-            return Ok(unsafe { self.host.add((addr - GLOBAL_BASE) as usize) });
+            return Ok(self.host_of(addr));
         }
         let kind = self.classify(addr, 1);
         Err(self.fault(kind, Space::Global, addr, len, access).into())
@@ -395,7 +488,7 @@ impl DeviceMemory {
                 && !space.is_window();
         // A little before the first allocation or past the last one is still about that one.
         const NEAR: u64 = 1 << 24;
-        let near = addr.wrapping_sub(GLOBAL_BASE - NEAR) < self.size + 2 * NEAR;
+        let near = addr.wrapping_sub(self.start - NEAR) < self.size + 2 * NEAR;
         let nearest = if of_global && near { self.table().nearest(addr, size) } else { None };
         Fault { kind, addr, size, space, access, nearest }
     }
@@ -423,30 +516,29 @@ impl DeviceMemory {
     /// The check of the crate's documentation, without alignment.
     #[inline(always)]
     fn locate(&self, addr: u64, size: u64) -> Option<*mut u8> {
-        let offset = addr.wrapping_sub(GLOBAL_BASE);
-        if offset >= self.size {
+        let offset = addr.wrapping_sub(self.base);
+        if offset >= self.span {
             return None;
         }
-        // SAFETY: `offset` is inside the arena, and the table has an entry for each of its granules.
+        // SAFETY: the table has an entry for each granule of the span.
         let valid = unsafe { &*self.granules.add((offset / GRANULE) as usize) }.load(Ordering::Relaxed);
         // A saturated entry must not vouch for sizes beyond it, and the sum must not wrap.
         if size > u64::from(valid) || offset % GRANULE + size > u64::from(valid) {
             return None;
         }
-        // SAFETY: inside the arena.
-        Some(unsafe { self.host.add(offset as usize) })
+        Some(self.host_of(addr))
     }
 
     fn granules_of(&self, base: u64, size: u64) -> &[AtomicU32] {
-        let first = ((base - GLOBAL_BASE) / GRANULE) as usize;
-        // SAFETY: callers pass ranges of the allocation table, which are inside the device; the entries are atomics.
+        let first = ((base - self.base) / GRANULE) as usize;
+        // SAFETY: callers pass ranges inside the span, of the allocation table or clipped to it; the entries are atomics.
         unsafe { std::slice::from_raw_parts(self.granules.add(first), size.div_ceil(GRANULE) as usize) }
     }
 
     /// Panics where the book-keeping contradicts itself.
     #[cfg(test)]
     pub(crate) fn check_table(&self) {
-        self.table().check(GLOBAL_BASE);
+        self.table().check(self.start);
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

@@ -102,6 +102,8 @@ pub(crate) struct Control<'a> {
     backs: Lists,
     /// By node, blocks before cycles: the node whose label it gets back, if there is one.
     restores: Vec<Option<usize>>,
+    /// By node: those that get its label back.
+    restored: Lists,
     pub(crate) reach: Reach,
     /// Blocks whose terminator may separate lanes.
     divergent: Vec<bool>,
@@ -144,6 +146,8 @@ impl<'a> Control<'a> {
         let exits = lists(&exits);
         let has_exit: Vec<bool> = (0..loops.len()).map(|l| !exits.of(l).is_empty()).collect();
         let restores = restores(n, &edges, loops, &loop_at, &has_exit);
+        let pairs = restores.iter().enumerate().filter_map(|(node, from)| Some(((*from)?, node as u32)));
+        let restored = Lists::new(n + loops.len(), pairs.filter(|(from, _)| *from < n + loops.len()));
         Control {
             sources: Lists::new(n, edges.iter().enumerate().map(|(e, edge)| (edge.to, e as u32))),
             reach: Reach::new(n, &edges, loops, &loop_at, &exits),
@@ -151,6 +155,7 @@ impl<'a> Control<'a> {
             backs: lists(&backs),
             exits,
             restores,
+            restored,
             loops,
             loop_at,
             headed,
@@ -190,6 +195,18 @@ impl<'a> Control<'a> {
     /// Whether some lanes may go back to the header of a cycle before others have finished the iteration.
     pub(crate) fn is_overtaken(&self, at: usize) -> bool {
         self.overtaken[at]
+    }
+
+    /// Blocks to relabel when the label of this one, or of the cycle it is the header of, has changed: where its lanes meet again, wherever the edges
+    /// that lead there come from.
+    pub(crate) fn restored_from(&self, at: usize) -> impl Iterator<Item = usize> {
+        let n = self.loop_at.len();
+        let nodes = [Some(at), self.headed[at].map(|l| n + l)].into_iter().flatten();
+        let restored = nodes.flat_map(|node| self.restored.of(node));
+        restored.map(move |node| match (*node as usize).checked_sub(n) {
+            Some(l) => self.loops[l].first as usize,
+            None => *node as usize,
+        })
     }
 
     /// Whether some lanes may leave a cycle while others go round.

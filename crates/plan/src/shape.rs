@@ -162,6 +162,8 @@ pub(crate) fn shapes(
         hostwarp_system::poll();
         a.step(a.steps[step]);
     }
+    #[cfg(debug_assertions)]
+    a.check_fixed_point();
     let masked = a.control.masked();
     let by_block = |flag: &dyn Fn(usize) -> bool| {
         position.iter().map(|at| *at != u32::MAX && flag(*at as usize)).collect()
@@ -175,6 +177,22 @@ pub(crate) fn shapes(
 }
 
 impl Analysis<'_> {
+    /// Nothing changes if everything is looked at once more: whoever changes something has named all that depends on it.
+    #[cfg(debug_assertions)]
+    fn check_fixed_point(&mut self) {
+        for l in 0..self.loops.len() {
+            assert!(!self.control.close(l), "the cycle at position {} has changed", self.loops[l].first);
+        }
+        for at in 0..self.order.len() {
+            assert_eq!(
+                self.control.relabel(at),
+                (false, false),
+                "the label of {} has changed",
+                self.order[at]
+            );
+        }
+    }
+
     fn prepare(&mut self) {
         for b in self.order {
             let data = self.func.block(*b);
@@ -286,6 +304,9 @@ impl Analysis<'_> {
                 }
                 if label {
                     self.lanes_leave(at);
+                    for meets in self.control.restored_from(at) {
+                        self.pending.add(self.label_step[meets]);
+                    }
                 }
                 let Some(l) = self.control.headed(at).filter(|_| label) else { return };
                 self.exits_change(l);

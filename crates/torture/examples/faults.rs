@@ -35,7 +35,7 @@ const FAULTS: &[Fault] = &[
     Fault { what: "folding takes a predicate for its negation", file: "ir/src/passes/fold.rs", from: "if is_one == wanted { Same(c) }", to: "if is_one != wanted { Same(c) }" },
     Fault { what: "lanes that are not running take the other way of a branch", file: "jit/src/emit/control.rs", from: "to_no = self.t.inst(format_args!(\"and {lanes} {mask}, {to_no}\"));", to: "" },
     Fault { what: "values that leave a loop at different turns count as uniform", file: "plan/src/shape.rs", from: "s != Shape::Varying) && escaped(self) {", to: "s != Shape::Varying) && false && escaped(self) {" },
-    Fault { what: "lanes that leave a loop overwrite what others took out of it", file: "jit/src/emit/control.rs", from: "leaves_a_loop || !first", to: "!first" },
+    Fault { what: "lanes that leave a loop overwrite what others took out of it", file: "jit/src/emit/control.rs", from: "leaves_a_loop || sources", to: "sources" },
     Fault { what: "a barrier lets warps through when one is still missing", file: "interp/src/cta.rs", from: "b.arrivals += new.count_ones();", to: "b.arrivals += new.count_ones() + u32::from(warp == 1);" },
     Fault { what: "shuffles reach half of the warp", file: "jit/src/emit/warp.rs", from: "&index, &Text::constant(ints, 31)", to: "&index, &Text::constant(ints, 15)" },
     Fault { what: "an extended index counts as evenly spaced even where it wraps", file: "plan/src/shape.rs", from: "Affine { stride, by_row, .. } => affine(stride, true, by_row),", to: "Affine { stride, by_row, .. } => affine(stride, false, by_row)," },

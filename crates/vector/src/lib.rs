@@ -23,5 +23,5 @@ mod verify;
 
 pub use facts::{Fact, Facts, Lanes};
 pub use ir::{Access, At, BlockData, Form, Inst, Kernel, Label, Op, Place, Reg, Status, Term, Ty, Var};
-pub use lower::{Unsupported, lower};
+pub use lower::{Unsupported, covers, lower};
 pub use verify::verify;

@@ -23,14 +23,15 @@ const MOST_WAITING: usize = 4096;
 
 /// Lowers a kernel for groups of as many lanes as `assume` says, 8 to 32.
 pub fn lower(func: &Function, plan: &Plan, assume: Assume) -> Result<Kernel, Unsupported> {
-    check(func, plan, assume)?;
+    covers(func, plan, assume)?;
     let facts = Facts::new(func, plan, assume);
     let mut lower = Lower::new(func, plan, &facts, assume);
     lower.kernel()?;
     Ok(lower.k)
 }
 
-fn check(func: &Function, plan: &Plan, assume: Assume) -> Result<(), Unsupported> {
+/// Why there is none, as far as that can be seen without lowering.
+pub fn covers(func: &Function, plan: &Plan, assume: Assume) -> Result<(), Unsupported> {
     let refuse = |why: &str| Err(Unsupported(why.to_owned()));
     let w = assume.group;
     if !matches!(w, 8 | 16 | 32) {

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::show::{self, Summary};
 use crate::value::{self, Data, PIECE, Value};
-use crate::{cache, input, limits, number, output};
+use crate::{cache, input, limits, number, output, watch};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hostwarp::compile::{Param, Severity};
 use hostwarp::isa::Ty;
@@ -13,11 +13,13 @@ use hostwarp::jit::target::X86Level;
 use hostwarp::memory::DEFAULT_CAPACITY;
 use hostwarp::{
     Arg, Buffer, Device, Effort, Emit, Engine, Held, Kernel, LaunchBuilder, Module, Options, Profile, Report,
+    TraceStep,
 };
 use hostwarp_system::{file, limits::poll_many};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 const EXAMPLES: &str = "\
@@ -27,6 +29,9 @@ Examples:
       --out out=result.npy
   hostwarp run k.ptx --entry second --shared 4096 sym:table=f32[256]:rand=1 0=u32[64]
   hostwarp run k.ptx --emit llvm --block 128
+  hostwarp run k.ptx --grid 4 --block 256 --stats 0=u32[1024]
+  hostwarp run k.ptx --grid 4,4 --block 32,8 --trace 1.2,5.3 0=u32[4096]
+  hostwarp run k.ptx --grid 4 --block 256 --strict --schedule 7 0=u32[1024]
 
 A parameter that is missing is an error that shows the signature. Compilers number
 parameters (k_param_0); give them by position: 0=… 1=….
@@ -95,9 +100,48 @@ pub struct Run {
     /// Show the kernel on its way instead of running it: ir, `ir:PASS[,N]` (the IR after the first or Nth run of a pass), plan, vector, llvm.
     #[arg(long, value_name = "STAGE", value_parser = stage, long_help = stage_help())]
     emit: Option<Emit>,
+    /// Count what is executed, by opcode and by line, with active lanes, and accesses to memory; the interpreter runs it.
+    #[arg(long)]
+    stats: bool,
+    /// Show what one thread executes, line by line, with the registers it writes; the interpreter runs it. Indices of several axes as X.Y.Z.
+    #[arg(long, value_name = "CTA,THREAD", value_parser = traced)]
+    trace: Option<Traced>,
+    /// Lines of a trace that are shown at most.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    trace_limit: u64,
+    /// Reliance on what PTX leaves open is an error: registers and shared memory never written, shuffles from lanes that do not take
+    /// part, integer division by zero, races within a warp on shared memory.
+    #[arg(long)]
+    strict: bool,
+    /// Run CTAs and (interpreter) warps in an order that the seed decides on: the same seed, the same order.
+    #[arg(long, value_name = "SEED")]
+    schedule: Option<u64>,
     /// For programs.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `CTA,THREAD`, each as `X[.Y[.Z]]`
+#[derive(Clone, Copy, Debug)]
+struct Traced {
+    cta: [u32; 3],
+    thread: [u32; 3],
+}
+
+fn traced(text: &str) -> Result<Traced, String> {
+    let index = |text: &str| -> Result<[u32; 3], String> {
+        let parts: Vec<_> = text.split('.').collect();
+        let mut out = [0; 3];
+        if parts.len() > out.len() {
+            return Err("an index has at most three parts".into());
+        }
+        for (to, part) in out.iter_mut().zip(parts) {
+            *to = part.trim().parse().map_err(|_| format!("`{part}` is no index"))?;
+        }
+        Ok(out)
+    };
+    let (cta, thread) = text.split_once(',').ok_or("a CTA and a thread are wanted: 0,5 or 1.2,0.3")?;
+    Ok(Traced { cta: index(cta)?, thread: index(thread)? })
 }
 
 /// `X[,Y[,Z]]`
@@ -337,6 +381,27 @@ impl Run {
         if let Some(PipelineArg::Vector) = self.pipeline {
             launch = launch.paths(Paths::Vector);
         }
+        if self.stats {
+            launch = launch.stats();
+        }
+        if self.strict {
+            launch = launch.strict();
+        }
+        if let Some(seed) = self.schedule {
+            launch = launch.schedule(seed);
+        }
+        let steps = AtomicU64::new(0);
+        let not_printed = Mutex::new(None);
+        let print_step = |step: &TraceStep| {
+            if steps.fetch_add(1, Ordering::Relaxed) < self.trace_limit
+                && let Err(e) = watch::print_step(step, self.json)
+            {
+                not_printed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
+            }
+        };
+        if let Some(Traced { cta, thread }) = self.trace {
+            launch = launch.trace(cta, thread, &print_step);
+        }
         if let Some(stage) = self.emit {
             let text = launch.emit(stage);
             return Ok(output::print(&format!("{}\n", text.map_err(|e| explain(e, &source))?.trim_end()))?);
@@ -353,7 +418,18 @@ impl Run {
         }
         check_outs(&outs, &kernel, &module, &made)?;
         self.check_files(&outs)?;
-        let report = run_with_progress(launch, self.json).map_err(|e| explain(e, &source))?;
+        let ran = run_with_progress(launch, self.json);
+        let steps = steps.into_inner();
+        if steps > self.trace_limit {
+            let more = steps - self.trace_limit;
+            output::note(&format!(
+                "{more} more lines of the trace are not shown; --trace-limit N shows more"
+            ));
+        }
+        if let Some(e) = not_printed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(e.into());
+        }
+        let report = ran.map_err(|e| explain(e, &source))?;
         printed.finish()?;
 
         // All of them, or none.
@@ -423,13 +499,15 @@ impl Run {
                 "note": report.note,
                 "prepare_seconds": report.prepare.as_secs_f64(),
                 "run_seconds": report.run.as_secs_f64(),
+                "stats": report.stats.as_ref().map(watch::stats_json),
                 "printed": String::from_utf8_lossy(printed),
                 "buffers": summaries.iter().map(|(n, s)| s.json(n)).collect::<Vec<_>>(),
             });
             return Ok(output::print(&format!("{value:#}\n"))?);
         }
         if let Some(note) = &report.note {
-            output::note(&format!("the interpreter ran it: {note}"));
+            let ran = if report.engine == Engine::Jit { "note" } else { "the interpreter ran it" };
+            output::note(&format!("{ran}: {note}"));
         }
         let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
         let s = |n: u64| if n == 1 { "" } else { "s" };
@@ -449,6 +527,9 @@ impl Run {
             show::time(report.prepare),
             if report.cached { ", compiled before" } else { "" },
         ));
+        if let Some(stats) = &report.stats {
+            output::print(&watch::tables(stats))?;
+        }
         Ok(output::print(&show::table(&summaries))?)
     }
 }

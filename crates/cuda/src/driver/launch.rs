@@ -77,7 +77,7 @@ pub unsafe fn prepare(
     cooperative: bool,
 ) -> Result<Launch, Code> {
     let object = state.kernel(function)?;
-    let statically = object.kernel.compiled().info.shared_bytes;
+    let statically = object.kernel.compiled().info.declared_shared();
     let allowed = object.max_dynamic.load(Ordering::Relaxed) as u32;
     if shared > allowed {
         return Err(errors::INVALID_VALUE);

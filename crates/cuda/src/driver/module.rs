@@ -190,7 +190,7 @@ pub fn kernel_attribute(state: &State, kernel: &KernelObject, attribute: c_int) 
             let most = most.map(|n| n.iter().map(|n| u64::from((*n).max(1))).product());
             most.unwrap_or(MAX_CTA_THREADS).min(MAX_CTA_THREADS) as c_int
         }
-        1 => compiled.info.shared_bytes as c_int,
+        1 => compiled.info.declared_shared() as c_int,
         2 => kernel.kernel.module().compiled().constants.size as c_int,
         3 => compiled.info.local_bytes as c_int,
         // As many as any kernel has that keeps a multiprocessor full.
@@ -209,7 +209,7 @@ pub fn kernel_attribute(state: &State, kernel: &KernelObject, attribute: c_int) 
 pub fn set_kernel_attribute(kernel: &KernelObject, attribute: c_int, value: c_int) -> Result<(), Code> {
     match attribute {
         8 => {
-            let statically = u64::from(kernel.kernel.compiled().info.shared_bytes);
+            let statically = u64::from(kernel.kernel.compiled().info.declared_shared());
             if value < 0 || value as u64 + statically > MAX_SHARED {
                 return Err(errors::INVALID_VALUE);
             }

@@ -12,7 +12,7 @@ pub fn blocks(kernel: Handle, threads: c_int, dynamic: usize) -> Result<c_int, C
     if threads <= 0 {
         return Err(errors::INVALID_VALUE);
     }
-    let statically = u64::from(kernel.kernel.compiled().info.shared_bytes);
+    let statically = u64::from(kernel.kernel.compiled().info.declared_shared());
     Ok(attributes::occupancy(threads, statically + dynamic as u64))
 }
 
@@ -71,7 +71,7 @@ api! {
             return Err(errors::INVALID_VALUE);
         }
         let each = (attributes::SHARED_PER_SM / blocks - 1024).max(0) as u64;
-        let statically = u64::from(kernel.kernel.compiled().info.shared_bytes);
+        let statically = u64::from(kernel.kernel.compiled().info.declared_shared());
         // SAFETY: as above.
         unsafe { out(bytes, each.min(hostwarp::MAX_SHARED).saturating_sub(statically) as usize) }
     }

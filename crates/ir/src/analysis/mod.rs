@@ -57,6 +57,7 @@ impl Analyses {
     }
 
     /// What is kept and does not hold, if anything: for checks in debug builds.
+    #[cfg(debug_assertions)]
     pub(crate) fn stale(&self, func: &Function) -> Option<&'static str> {
         let wrong = |kept: Option<bool>| kept == Some(false);
         if wrong(self.dominators.as_deref().map(|kept| *kept == Dominators::new(func))) {

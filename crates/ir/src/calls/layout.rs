@@ -96,6 +96,7 @@ pub(super) fn shared(module: &Module, func: &mut Function) {
             _ => None,
         })
         .fold(16, u64::max);
+    let dynamic = insts().any(|i| matches!(i.op, Op::Address(Symbol::DynamicShared { .. })));
     // Whoever has no way there does without, so that there is nothing to be cleared for each CTA.
     let reaches = |i: &Inst| match i.op {
         Op::Address(Symbol::Shared(_) | Symbol::DynamicShared { .. }) => true,
@@ -111,6 +112,8 @@ pub(super) fn shared(module: &Module, func: &mut Function) {
         };
         i.op = Op::Const(bits & 0xffff_ffff);
     }
-    func.info.shared_bytes = layout.bytes.min(u64::from(u32::MAX)) as u32;
+    // What is given to a launch comes on top of where it begins.
+    let bytes = if dynamic { align_up(layout.bytes, align) } else { layout.bytes };
+    func.info.shared_bytes = bytes.min(u64::from(u32::MAX)) as u32;
     func.info.shared_reserved = reserved;
 }

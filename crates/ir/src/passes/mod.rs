@@ -22,8 +22,8 @@ pub(crate) mod unreachable;
 
 pub use registry::{LOWER, PASSES, SIMPLIFY};
 
+use crate::Function;
 use crate::analysis::Analyses;
-use crate::{Function, verify};
 
 /// What a pass did, in order of how much is left of the analyses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -76,7 +76,7 @@ pub fn run(func: &mut Function, passes: &[Pass], mut after: impl FnMut(&Pass, &F
 /// What must hold after every pass.
 #[cfg(debug_assertions)]
 fn check(func: &Function, pass: &Pass, analyses: &Analyses) {
-    if let Err(e) = verify(func) {
+    if let Err(e) = crate::verify(func) {
         panic!("the pass `{}` made an invalid function: {e}\n{func}", pass.name);
     }
     if let Some(what) = analyses.stale(func) {

@@ -27,6 +27,7 @@ pub const ROOM: Room = Room {
     meaning: |cx| {
         let d = if let Some(ty) = integer_type(cx) {
             let (a, b) = (cx.src("a"), cx.src("b"));
+            cx.no_zero_divisor(b);
             cx.b.int(if ty.is_signed() { IntBin::DivS } else { IntBin::DivU }, a, b)
         } else if let Some(fast) = cx.get(".fast") {
             crate::float::rcp::divide(cx, fast == ".full", cx.has(".ftz"))

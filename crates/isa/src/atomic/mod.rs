@@ -4,6 +4,8 @@
 
 mod ops;
 
+pub(crate) use ops::one as combine;
+
 use crate::{Form, Instr, Match, OperandKind, Room, Since, since};
 use hostwarp_ir::Space;
 
@@ -197,26 +199,22 @@ pub const RED: Room = Room {
             "red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type  [a]:b64, b:.type, [mbar]:b64",
             sets!(RED_SEM, ".inc .dec", ".u32"),
             since(81, 90),
-        )
-        .later(),
+        ),
         Form::new(
             "red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type  [a]:b64, b:.type, [mbar]:b64",
             sets!(RED_SEM, ".min .max", ".u32 .s32"),
             since(81, 90),
-        )
-        .later(),
+        ),
         Form::new(
             "red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type  [a]:b64, b:.type, [mbar]:b64",
             sets!(RED_SEM, ".and .or .xor", ".b32"),
             since(81, 90),
-        )
-        .later(),
+        ),
         Form::new(
             "red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type  [a]:b64, b:.type, [mbar]:b64",
             sets!(RED_SEM, ".add", ".u32 .s32 .u64"),
             since(81, 90),
-        )
-        .later(),
+        ),
         Form::new(
             "red.async{.mmio}.release.scope{.global}.op.type  [a]:b64, b:.type",
             &[(".scope", ".gpu .sys"), (".op", ".add"), (".type", ".u32 .s32 .u64 .s64")],

@@ -1,5 +1,6 @@
 //! The meaning of `atom` and `red`.
 
+use crate::copy::complete_tx;
 use crate::data::access;
 use crate::{Cx, Outcome, Ty};
 use hostwarp_ir::{AtomicOp, FBin, IntBin, IntCmp, Mem, Op, Order, Round, Space, Type, Value};
@@ -19,12 +20,15 @@ pub(super) fn meaning(cx: &mut Cx<'_>) -> Outcome {
     }
     if cx.m.opcode != "red" {
         cx.set_elements("d", old);
+    } else if cx.has(".mbarrier::complete_tx::bytes") {
+        let bytes = cx.b.iconst(Type::I32, u64::from(ty.bits() / 8));
+        complete_tx(cx, bytes, cx.guard);
     }
     Ok(())
 }
 
 /// One atomic operation; what was there before, as bits.
-fn one(cx: &mut Cx<'_>, mem: Mem, address: Value, b: Value, ty: Ty) -> Value {
+pub(crate) fn one(cx: &mut Cx<'_>, mem: Mem, address: Value, b: Value, ty: Ty) -> Value {
     let op = cx.get(".op").unwrap_or_default();
     let op = match (op, ty) {
         (_, Ty::F16 | Ty::BF16 | Ty::F16x2 | Ty::BF16x2) => return half(cx, mem, address, b, ty),

@@ -5,7 +5,8 @@
 use crate::matching::stand_first;
 use crate::{Cx, Form, Outcome, Room, since};
 use hostwarp_ir::{
-    AtomicOp, BarrierKind, Elem, IntCmp, Mem, Op, Order, Scope, Space, SystemCall, Target, Term, Type, Value,
+    AtomicOp, BarrierKind, CLUSTER_BARRIER, Elem, IntCmp, Mem, Op, Order, Scope, Space, SystemCall, Target,
+    Term, Type, Value,
 };
 
 const CLUSTER: &[(&str, &str)] = &[(".sem", ".release .relaxed")];
@@ -65,18 +66,26 @@ pub const ROOM: Room = Room {
     rule: Some(|_, instr| stand_first(instr, &[".cluster", ".warp", ".cta", ".arrive", ".red", ".wait"])),
     meaning,
     notes: &[
+        "A cluster is one CTA: `.cluster.wait` waits until all threads have come to it, and `.cluster.arrive` before it does nothing.",
         "`.aligned` promises that all threads of the warp execute the same barrier instruction; nothing depends on the promise.",
     ],
 };
 
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
-    if cx.has(".cluster") {
-        return Err("barriers of clusters".into());
+    if cx.has(".cluster") && cx.has(".arrive") {
+        return Ok(());
     }
+    cx.synchronises();
     let next = Target::new(cx.after());
     let behind = next.block;
+    if cx.has(".cluster") {
+        let id = cx.b.iconst(Type::I32, CLUSTER_BARRIER.into());
+        cx.end(behind, Term::Barrier { kind: BarrierKind::Sync, id, count: None, next });
+        return Ok(());
+    }
     if cx.has(".warp") {
         let mask = cx.src("membermask");
+        crate::warp::in_own_mask(cx, mask);
         cx.end(behind, Term::WarpSync { mask, next });
         return Ok(());
     }

@@ -1,9 +1,11 @@
-//! Control: branches, the end of a thread, barriers, fences.
+//! Control: branches, the end of a thread, barriers, fences, the stack.
 
 pub mod barrier;
 pub mod branch;
+pub mod cluster;
 pub mod fence;
 pub mod pause;
+pub mod stack;
 
 use crate::Room;
 
@@ -13,6 +15,9 @@ pub static ROOMS: &[Room] = &[
     branch::RET,
     branch::EXIT,
     barrier::ROOM,
+    cluster::MAPA,
+    cluster::GETCTARANK,
+    cluster::SETMAXNREG,
     fence::MEMBAR,
     fence::FENCE,
     branch::BRKPT,
@@ -20,4 +25,7 @@ pub static ROOMS: &[Room] = &[
     pause::PMEVENT,
     pause::GRIDDEPCONTROL,
     branch::TRAP,
+    stack::STACKSAVE,
+    stack::STACKRESTORE,
+    stack::ALLOCA,
 ];

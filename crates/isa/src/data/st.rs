@@ -3,8 +3,9 @@
 //! Since PTX 1.0.
 
 use super::{L1_EVICTION, L2_EVICTION, SCOPES, TYPES, VEC, WIDE_VEC, access, access_rule};
+use crate::copy::complete_tx;
 use crate::{Cx, Form, Match, Outcome, Room, Since, since};
-use hostwarp_ir::{Op, Order};
+use hostwarp_ir::{Op, Order, Type};
 
 const SHARED: &str = ".global .shared .shared::cta .shared::cluster";
 const SETS: &[(&str, &str)] = &[
@@ -104,12 +105,11 @@ pub const ROOM: Room = Room {
             ASYNC,
             since(81, 90),
         )
-        .needs(&[(".b128", since(92, 90))])
-        .later(),
+        .needs(&[(".b128", since(92, 90))]),
         Form::new("st.async{.mmio}{.release}.scope{.global}.small  [a]:b64, b:>.small", ASYNC, since(87, 100)).later(),
         Form::new("st.bulk{.weak}{.own}  [a]:b64, b:u64, c:u64#<0..0>", ASYNC, since(86, 100)).later(),
     ],
-    rule: Some(|m, _| if m.parsed.form.later { asynchronous(m) } else { access_rule(m) }),
+    rule: Some(|m, _| if m.parsed.form.later || m.has(".async") { asynchronous(m) } else { access_rule(m) }),
     meaning,
     notes: &[],
 };
@@ -132,5 +132,10 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
     let whole = cx.b.build(&elements);
     let mem = access(cx, Order::Weak);
     cx.b.effect(Op::Store(mem), &[address, whole], cx.guard);
+    if cx.has(".mbarrier::complete_tx::bytes") {
+        let bytes = cx.b.ty(whole).bytes() as u64;
+        let bytes = cx.b.iconst(Type::I32, bytes);
+        complete_tx(cx, bytes, cx.guard);
+    }
     Ok(())
 }

@@ -17,6 +17,7 @@ pub const ROOM: Room = Room {
     rule: None,
     meaning: |cx| {
         let (a, b) = (cx.src("a"), cx.src("b"));
+        cx.no_zero_divisor(b);
         let op = if cx.ty(".type").is_signed() { IntBin::RemS } else { IntBin::RemU };
         let d = cx.b.int(op, a, b);
         cx.set("d", d);

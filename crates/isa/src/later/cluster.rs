@@ -1,46 +1,11 @@
-//! `mapa getctarank clusterlaunchcontrol setmaxnreg`
+//! `clusterlaunchcontrol`
 
 use super::room;
 use crate::matching::stand_first;
 use crate::{Form, Room, since};
 
-const SETS: &[(&str, &str)] = &[
-    (".space", ".shared::cluster"),
-    (".type", ".u32 .u64"),
-    (".ss", ".shared::cta"),
-    (".first", ".get_first_ctaid::x .get_first_ctaid::y .get_first_ctaid::z"),
-    (".action", ".inc .dec"),
-];
-
-/// `mapa`
-pub const MAPA: Room = room(
-    &["mapa"],
-    "the address of a shared variable in another CTA of the cluster",
-    "9.7.9.24",
-    &[
-        Form::new("mapa{.space}.type  d:.type, a:.type, b:u32", SETS, since(78, 90)).later(),
-        Form::new("mapa{.space}.type  d:.type, a:name, b:u32", SETS, since(78, 90)).later(),
-    ],
-    Some(|m, instr| {
-        let name = instr.operands.get(1).is_some_and(|o| o.kind == crate::OperandKind::Name);
-        match m.get(".space") {
-            None if name => Err("the name of a variable needs `.shared::cluster`".into()),
-            _ => Ok(()),
-        }
-    }),
-);
-
-/// `getctarank`
-pub const GETCTARANK: Room = room(
-    &["getctarank"],
-    "which CTA of the cluster an address is in",
-    "9.7.9.25",
-    &[
-        Form::new("getctarank{.space}.type  d:u32, a:.type", SETS, since(78, 90)).later(),
-        Form::new("getctarank.space.type  d:u32, a:name", SETS, since(78, 90)).later(),
-    ],
-    None,
-);
+const SETS: &[(&str, &str)] =
+    &[(".ss", ".shared::cta"), (".first", ".get_first_ctaid::x .get_first_ctaid::y .get_first_ctaid::z")];
 
 /// `clusterlaunchcontrol`
 pub const CLUSTERLAUNCHCONTROL: Room = room(
@@ -67,20 +32,4 @@ pub const CLUSTERLAUNCHCONTROL: Room = room(
         Form::new("clusterlaunchcontrol.query_cancel.first.b32.b128  d:b32, a:b128!", SETS, since(86, 100)).later(),
     ],
     Some(|_, instr| stand_first(instr, &[".try_cancel", ".query_cancel"])),
-);
-
-/// `setmaxnreg`
-pub const SETMAXNREG: Room = room(
-    &["setmaxnreg"],
-    "take or give back registers",
-    "9.7.19.5",
-    &[
-        Form::new("setmaxnreg.action.sync.aligned.u32  a:u32#<24..256/8>", SETS, since(80, 90))
-            .only("90a")
-            .later(),
-        Form::new("setmaxnreg.action.sync.aligned.u32  a:u32#<24..256/8>", SETS, since(86, 100))
-            .only(super::BLACKWELL)
-            .later(),
-    ],
-    None,
 );

@@ -3,8 +3,6 @@
 
 pub mod cluster;
 pub mod copy;
-pub mod mbarrier;
-pub mod stack;
 pub mod surface;
 pub mod tcgen05;
 pub mod texture;
@@ -14,16 +12,9 @@ use crate::{Form, Instr, Match, Operand, OperandKind, Room, Rule};
 
 /// Every room without a meaning, in the order of the manual.
 pub const ROOMS: &[Room] = &[
-    stack::ALLOCA,
-    stack::STACKSAVE,
-    stack::STACKRESTORE,
-    copy::CP,
     copy::MULTIMEM,
     copy::TENSORMAP,
-    cluster::MAPA,
-    cluster::GETCTARANK,
     cluster::CLUSTERLAUNCHCONTROL,
-    cluster::SETMAXNREG,
     texture::TEX,
     texture::TLD4,
     texture::TXQ,
@@ -32,8 +23,6 @@ pub const ROOMS: &[Room] = &[
     surface::SUST,
     surface::SURED,
     surface::SUQ,
-    mbarrier::ROOM,
-    crate::matrix::WMMA,
     wgmma::ROOM,
     tcgen05::ROOM,
 ];
@@ -54,7 +43,7 @@ const fn room(
 }
 
 /// A rule of many: `.sem` and `.scope` are both there or neither is.
-fn sem_with_scope(m: &Match) -> Result<(), String> {
+pub(crate) fn sem_with_scope(m: &Match) -> Result<(), String> {
     let place = |name: &str| m.parsed.mods.iter().position(|s| s.name == name).and_then(|i| m.mods[i]);
     match (place(".sem"), place(".scope")) {
         (Some(_), None) => Err("`.sem` needs a scope".into()),
@@ -115,7 +104,7 @@ fn coordinates(m: &Match, instr: &Instr<'_>, name: &str) -> Result<(), String> {
 }
 
 /// A rule of tensors: as many coordinates as dimensions, five where rows are gathered.
-fn dimensions(m: &Match, instr: &Instr<'_>, name: &str) -> Result<(), String> {
+pub(crate) fn dimensions(m: &Match, instr: &Instr<'_>, name: &str) -> Result<(), String> {
     let parts = parts(m, instr, name);
     if parts.is_empty() {
         return Ok(());

@@ -8,36 +8,61 @@ use super::{extents, types};
 use crate::warp::together;
 use crate::{Cx, Outcome};
 use hostwarp_ir::dot::{Factor, Sum};
-use hostwarp_ir::{Dot, Elem, FBin, IntBin, IntUn, Op, Round, Special, Type, Value};
+use hostwarp_ir::{Dot, Elem, FBin, IntBin, IntUn, Op, Round, Special, Term, TrapKind, Type, Value};
 
 /// Words of rows of `a` and of columns of `b`, each along the sum.
-struct Factors {
-    rows: Vec<Vec<Value>>,
-    columns: [Vec<Value>; 2],
+pub(super) struct Factors {
+    pub(super) rows: Vec<Vec<Value>>,
+    pub(super) columns: [Vec<Value>; 2],
 }
 
-/// The meaning of the dense forms.
+/// The types of `d`, `a` and `b`.
+pub(super) type Kinds<'a> = [&'a str; 3];
+
+/// The meaning of `mma`.
 pub(super) fn mma(cx: &mut Cx<'_>) -> Outcome {
     cx.m.has_meaning()?;
     let extents = extents(cx.m).ok_or("this shape")?;
     let kinds = types(cx.m);
-    if matches!(kinds[1], ".e4m3" | ".e5m2") && kinds[0] == ".f16" {
-        return Err("`mma` of 8-bit floats with sums in halves".into());
+    let kinds = [kinds[0], kinds[1], kinds[2]];
+    if extents == (8, 8, 4) && kinds[1] == ".f16" {
+        return super::quad::mma(cx);
+    }
+    if cx.m.mods.iter().flatten().any(|x| x.starts_with(".sp")) {
+        return super::sparse::mma(cx, kinds);
     }
     let [a, b, c] = ["a", "b", "c"].map(|name| cx.elements(name));
-    let word = cx.b.ty(a[0]);
     let results = vec![cx.b.ty(c[0]); c.len()];
-    let all = cx.b.iconst(Type::I32, u32::MAX.into());
-    let d = together(cx, all, &results, |cx| {
-        let factors = factors(cx, &a, &b, extents.0 / 8, word);
-        sums(cx, &factors, &c)
+    let d = all_together(cx, &results, |cx| {
+        let factors = factors(cx, &a, &b, extents.0 / 8);
+        sums(cx, kinds, &factors, &c)
     });
     cx.set_elements("d", d);
     Ok(())
 }
 
+/// Runs `body` in a whole warp; a lane that does not come is a fault.
+pub(super) fn all_together(
+    cx: &mut Cx<'_>,
+    types: &[Type],
+    body: impl FnOnce(&mut Cx<'_>) -> Vec<Value>,
+) -> Vec<Value> {
+    let all = cx.b.iconst(Type::I32, u32::MAX.into());
+    together(cx, all, types, |cx| {
+        let here = cx.b.inst(Op::ActiveMask, &[], Type::I32);
+        let whole = cx.b.cmp_imm(hostwarp_ir::IntCmp::Eq, here, u32::MAX.into());
+        let (go_on, missing) = (cx.b.new_block(), cx.b.new_block());
+        cx.b.branch(whole, go_on, missing);
+        cx.b.switch_to(missing);
+        cx.b.terminate(Term::Trap(TrapKind::MissingLanes));
+        cx.b.switch_to(go_on);
+        body(cx)
+    })
+}
+
 /// Reads what other lanes hold of this lane's rows and columns.
-fn factors(cx: &mut Cx<'_>, a: &[Value], b: &[Value], halves: usize, word: Type) -> Factors {
+pub(super) fn factors(cx: &mut Cx<'_>, a: &[Value], b: &[Value], halves: usize) -> Factors {
+    let word = cx.b.ty(a[0]);
     let lane = cx.b.special(Special::LaneId);
     let row = cx.b.int_imm(IntBin::And, lane, 0x1c);
     let within = cx.b.int_imm(IntBin::And, lane, 3);
@@ -46,41 +71,54 @@ fn factors(cx: &mut Cx<'_>, a: &[Value], b: &[Value], halves: usize, word: Type)
         let from = cx.b.int_imm(IntBin::Add, first, word_of_four as u64);
         cx.b.inst(Op::LaneRead, &[held, from], word)
     };
-    let words = 4 * b.len();
-    let rows =
-        (0..halves).map(|half| (0..words).map(|w| read(cx, a[w / 4 * halves + half], row, w % 4)).collect());
+    let (along_a, words) = (4 * a.len() / halves, 4 * b.len());
+    let rows = (0..halves)
+        .map(|half| (0..along_a).map(|w| read(cx, a[w / 4 * halves + half], row, w % 4)).collect());
     let rows = rows.collect();
     let columns = [0, 4].map(|next| (0..words).map(|w| read(cx, b[w / 4], column, next + w % 4)).collect());
     Factors { rows, columns }
 }
 
 /// The elements of `d`.
-fn sums(cx: &mut Cx<'_>, factors: &Factors, c: &[Value]) -> Vec<Value> {
-    // A register of `d` has one element, or two halves.
-    let half = types(cx.m).first() == Some(&".f16");
+fn sums(cx: &mut Cx<'_>, kinds: Kinds<'_>, factors: &Factors, c: &[Value]) -> Vec<Value> {
+    let addends = unpacked(cx, kinds[0], c);
     let mut d = vec![];
     for (i, row) in factors.rows.iter().enumerate() {
-        if !half {
-            for (j, column) in factors.columns.iter().enumerate() {
-                d.push(sum(cx, row, column, c[2 * i + j]));
-            }
-            continue;
+        for (j, column) in factors.columns.iter().enumerate() {
+            d.push(sum(cx, kinds, row, column, addends[2 * i + j]));
         }
-        let addends = cx.b.bitcast(c[i], Type::I16X2);
-        let halves = [0, 1].map(|j| {
-            let addend = cx.b.inst(Op::Extract(j), &[addends], Type::I16);
-            sum(cx, row, &factors.columns[usize::from(j)], addend)
-        });
-        let both = cx.b.inst(Op::Build, &halves, Type::I16X2);
-        d.push(cx.b.bitcast(both, Type::I32));
     }
-    d
+    packed(cx, kinds[0], d)
+}
+
+/// The elements that registers hold: one, or two halves.
+pub(super) fn unpacked(cx: &mut Cx<'_>, kind: &str, registers: &[Value]) -> Vec<Value> {
+    if kind != ".f16" {
+        return registers.to_vec();
+    }
+    let mut out = vec![];
+    for register in registers {
+        let halves = cx.b.bitcast(*register, Type::I16X2);
+        out.extend([0, 1].map(|j| cx.b.inst(Op::Extract(j), &[halves], Type::I16)));
+    }
+    out
+}
+
+/// The other way round.
+pub(super) fn packed(cx: &mut Cx<'_>, kind: &str, elements: Vec<Value>) -> Vec<Value> {
+    if kind != ".f16" {
+        return elements;
+    }
+    let pack = |two: &[Value]| {
+        let both = cx.b.inst(Op::Build, two, Type::I16X2);
+        cx.b.bitcast(both, Type::I32)
+    };
+    elements.chunks(2).map(pack).collect()
 }
 
 /// One element of `d`.
-fn sum(cx: &mut Cx<'_>, row: &[Value], column: &[Value], c: Value) -> Value {
-    let kinds = types(cx.m);
-    let (a, b) = (kinds[1], kinds[2]);
+pub(super) fn sum(cx: &mut Cx<'_>, kinds: Kinds<'_>, row: &[Value], column: &[Value], c: Value) -> Value {
+    let [d, a, b] = kinds;
     let factor = |ty: &str| match ty {
         ".f16" => Some(Factor::F16),
         ".bf16" => Some(Factor::Bf16),
@@ -93,7 +131,7 @@ fn sum(cx: &mut Cx<'_>, row: &[Value], column: &[Value], c: Value) -> Value {
     };
     match (a, factor(a), factor(b)) {
         (_, Some(a), Some(b)) => {
-            let result = match kinds[0] {
+            let result = match d {
                 ".f16" => Sum::F16,
                 ".f32" => Sum::F32,
                 _ if cx.has(".satfinite") => Sum::Saturating,
@@ -103,7 +141,7 @@ fn sum(cx: &mut Cx<'_>, row: &[Value], column: &[Value], c: Value) -> Value {
         }
         (".f64", ..) => fused(cx, row, column, c),
         (".b1", ..) => bits(cx, row, column, c),
-        _ => small(cx, [a, b], row, column, c),
+        _ => small(cx, kinds, row, column, c),
     }
 }
 
@@ -135,18 +173,22 @@ fn bits(cx: &mut Cx<'_>, row: &[Value], column: &[Value], c: Value) -> Value {
 }
 
 /// Floats of 8 bits, which sm_90 has no unit for: bytes 0 and 1 of every word as halves, summed up from 0; bytes 2 and 3 on top; `c` is added last.
-fn small(cx: &mut Cx<'_>, kinds: [&str; 2], row: &[Value], column: &[Value], c: Value) -> Value {
-    let mut sum = cx.b.iconst(Type::I32, 0);
+fn small(cx: &mut Cx<'_>, kinds: Kinds<'_>, row: &[Value], column: &[Value], c: Value) -> Value {
     let words = row.len() as u8;
-    let kind = Dot { a: Factor::F16, b: Factor::F16, words, sum: Sum::F32 };
+    let (bits, float, sum) = match kinds[0] {
+        ".f16" => (Type::I16, Type::F16, Sum::F16),
+        _ => (Type::I32, Type::F32, Sum::F32),
+    };
+    let kind = Dot { a: Factor::F16, b: Factor::F16, words, sum };
+    let mut sum = cx.b.iconst(bits, 0);
     for upper in [false, true] {
-        let [row, column] = [(row, kinds[0]), (column, kinds[1])]
+        let [row, column] = [(row, kinds[1]), (column, kinds[2])]
             .map(|(words, kind)| words.iter().map(|w| halves(cx, *w, upper, kind)).collect::<Vec<_>>());
         sum = dot(cx, kind, &row, &column, sum);
     }
-    let [sum, c] = [sum, c].map(|v| cx.b.from_bits(v, Type::F32));
+    let [sum, c] = [sum, c].map(|v| cx.b.from_bits(v, float));
     let sum = cx.b.float(FBin::Add, Round::Nearest, false, sum, c);
-    cx.b.to_bits(sum, Type::I32)
+    cx.b.to_bits(sum, bits)
 }
 
 /// The two lower or upper bytes of a word as halves. `.e5m2` is the upper byte of a half; `.e4m3` has its fraction at the same place once
@@ -185,8 +227,7 @@ pub(super) fn load(cx: &mut Cx<'_>) -> Outcome {
     let (address, count) = (cx.src("p"), cx.len("d"));
     let trans = cx.has(".trans");
     let mem = super::memory(cx);
-    let all = cx.b.iconst(Type::I32, u32::MAX.into());
-    let d = together(cx, all, &vec![Type::I32; count], |cx| {
+    let d = all_together(cx, &vec![Type::I32; count], |cx| {
         let place = Place::new(cx);
         (0..count as u64)
             .map(|matrix| {
@@ -216,8 +257,7 @@ pub(super) fn store(cx: &mut Cx<'_>) -> Outcome {
     let (address, held) = (cx.src("p"), cx.elements("a"));
     let trans = cx.has(".trans");
     let mem = super::memory(cx);
-    let all = cx.b.iconst(Type::I32, u32::MAX.into());
-    together(cx, all, &[], |cx| {
+    all_together(cx, &[], |cx| {
         let lane = cx.b.special(Special::LaneId);
         let row = cx.b.int_imm(IntBin::And, lane, 7);
         let matrix = cx.b.int_imm(IntBin::ShrU, lane, 3);
@@ -257,35 +297,37 @@ pub(super) fn store(cx: &mut Cx<'_>) -> Outcome {
     Ok(())
 }
 
-/// `movmatrix`: element g of rows 2t and 2t + 1.
+/// `movmatrix`
 pub(super) fn transpose(cx: &mut Cx<'_>) -> Outcome {
     let a = cx.src("a");
-    let all = cx.b.iconst(Type::I32, u32::MAX.into());
-    let d = together(cx, all, &[Type::I32], |cx| {
-        let place = Place::new(cx);
-        let two = [0, 1].map(|k| {
-            let row = cx.b.int_imm(IntBin::Shl, place.within, 1);
-            let row = cx.b.int_imm(IntBin::Add, row, k);
-            let from = cx.b.int_imm(IntBin::Shl, row, 2);
-            let word = cx.b.int_imm(IntBin::ShrU, place.group, 1);
-            let from = cx.b.add(from, word);
-            let word = cx.b.inst(Op::LaneRead, &[a, from], Type::I32);
-            place.half(cx, word, place.group)
-        });
-        vec![joined(cx, two)]
-    });
+    let d = all_together(cx, &[Type::I32], |cx| vec![transposed(cx, a)]);
     cx.set("d", d[0]);
     Ok(())
 }
 
+/// Element g of rows 2t and 2t + 1.
+pub(super) fn transposed(cx: &mut Cx<'_>, a: Value) -> Value {
+    let place = Place::new(cx);
+    let two = [0, 1].map(|k| {
+        let row = cx.b.int_imm(IntBin::Shl, place.within, 1);
+        let row = cx.b.int_imm(IntBin::Add, row, k);
+        let from = cx.b.int_imm(IntBin::Shl, row, 2);
+        let word = cx.b.int_imm(IntBin::ShrU, place.group, 1);
+        let from = cx.b.add(from, word);
+        let word = cx.b.inst(Op::LaneRead, &[a, from], Type::I32);
+        place.half(cx, word, place.group)
+    });
+    joined(cx, two)
+}
+
 /// A lane 4g + t.
-struct Place {
-    group: Value,
-    within: Value,
+pub(super) struct Place {
+    pub(super) group: Value,
+    pub(super) within: Value,
 }
 
 impl Place {
-    fn new(cx: &mut Cx<'_>) -> Place {
+    pub(super) fn new(cx: &mut Cx<'_>) -> Place {
         let lane = cx.b.special(Special::LaneId);
         Place { group: cx.b.int_imm(IntBin::ShrU, lane, 2), within: cx.b.int_imm(IntBin::And, lane, 3) }
     }
@@ -311,7 +353,7 @@ impl Place {
     }
 
     /// The half of a word that has an element, by its number's lowest bit.
-    fn half(&self, cx: &mut Cx<'_>, word: Value, element: Value) -> Value {
+    pub(super) fn half(&self, cx: &mut Cx<'_>, word: Value, element: Value) -> Value {
         let odd = cx.b.int_imm(IntBin::And, element, 1);
         let by = cx.b.int_imm(IntBin::Shl, odd, 4);
         let moved = cx.b.int(IntBin::ShrU, word, by);
@@ -320,7 +362,7 @@ impl Place {
 }
 
 /// Two halves in a word.
-fn joined(cx: &mut Cx<'_>, [low, high]: [Value; 2]) -> Value {
+pub(super) fn joined(cx: &mut Cx<'_>, [low, high]: [Value; 2]) -> Value {
     let high = cx.b.int_imm(IntBin::Shl, high, 16);
     cx.b.or(low, high)
 }

@@ -1,24 +1,17 @@
 //! `mma wmma ldmatrix stmatrix movmatrix`: matrices held by the registers of a warp.
 
 mod meaning;
+mod quad;
+mod sparse;
+mod wmma;
 
 use crate::later::{BLACKWELL, count};
 use crate::matching::stand_first;
-use crate::{Cx, Form, Instr, Match, Room, Rule, Since, since};
+use crate::{Cx, Form, Instr, Match, Room, Since, since};
 use hostwarp_ir::{Mem, Round};
 
 /// The rooms of this family.
-pub static ROOMS: &[Room] = &[MMA, LDMATRIX, STMATRIX, MOVMATRIX];
-
-const fn room(
-    opcodes: &'static [&'static str],
-    title: &'static str,
-    section: &'static str,
-    forms: &'static [Form],
-    rule: Option<Rule>,
-) -> Room {
-    Room { opcodes, title, doc: "", section, forms, rule, meaning: |cx| cx.m.has_meaning(), notes: &[] }
-}
+pub static ROOMS: &[Room] = &[MMA, WMMA, LDMATRIX, STMATRIX, MOVMATRIX];
 
 fn memory(cx: &Cx<'_>) -> Mem {
     Mem::weak(cx.m.space())
@@ -87,7 +80,7 @@ pub const MMA: Room = Room {
           register, of row g + 8) of `a`, of column g of `b`, and columns 2t and 2t + 1 of `c` and `d`.",
     section: "9.7.15.5",
     forms: &[
-        mma!("mma.sync.aligned.m8n8k4.alayout.blayout.dtype.f16.f16.ctype  d:*.dtype, a:2*b32!, b:2*b32!, c:*.ctype!", since(64, 70)),
+        done!("mma.sync.aligned.m8n8k4.alayout.blayout.dtype.f16.f16.ctype  d:*.dtype, a:2*b32!, b:2*b32!, c:*.ctype!", since(64, 70)),
         done!("mma.sync.aligned.half_shape.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(65, 75)),
         done!("mma.sync.aligned.half_shape.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!", since(70, 80)),
         done!("mma.sync.aligned.tf32_shape.row.col.f32.tf32.tf32.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!", since(70, 80)),
@@ -106,12 +99,12 @@ pub const MMA: Room = Room {
             .only("120f"),
         mma!("mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.small.smallb.f32.ue8m0  d:4*f32, a:4*b32!, b:2*b32!, c:4*f32!, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
             .only("120f"),
-        mma!("mma.sp.sync.aligned.sp_half.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(71, 80)),
-        mma!("mma.sp.sync.aligned.sp_half.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..3>", since(71, 80)),
-        mma!("mma.sp.sync.aligned.sp_tf32.row.col.f32.tf32.tf32.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..3>", since(71, 80)),
-        mma!("mma.sp.sync.aligned.sp_byte.row.col{.satfinite}.s32.byte.byte2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..3>", since(71, 80)),
-        mma!("mma.sp.sync.aligned.sp_nibble.row.col{.satfinite}.s32.nibble.nibble2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..3>", since(71, 80)),
-        mma!("mma.sp.sync.aligned.m16n8k64.row.col.dtype.f8.f8b.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(84, 89)),
+        done!("mma.sp.sync.aligned.sp_half.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        done!("mma.sp.sync.aligned.sp_half.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        done!("mma.sp.sync.aligned.sp_tf32.row.col.f32.tf32.tf32.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        done!("mma.sp.sync.aligned.sp_byte.row.col{.satfinite}.s32.byte.byte2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        done!("mma.sp.sync.aligned.sp_nibble.row.col{.satfinite}.s32.nibble.nibble2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        done!("mma.sp.sync.aligned.m16n8k64.row.col.dtype.f8.f8b.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(84, 89)),
         mma!("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.dtype.small.smallb.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(87, 120))
             .only("120f"),
         mma!("mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0  d:4*f32, a:4*b32!, b:4*b32!, c:4*f32!, e:b32!, f:u32#<0..3>, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
@@ -227,16 +220,18 @@ const WMMA_NEEDS: &[(&str, Since)] = &[
 
 macro_rules! wmma {
     ($syntax:literal, $since:expr) => {
-        Form::new($syntax, WMMA_SETS, $since).needs(WMMA_NEEDS).later()
+        Form::new($syntax, WMMA_SETS, $since).needs(WMMA_NEEDS)
     };
 }
 
 /// `wmma`
-pub const WMMA: Room = room(
-    &["wmma"],
-    "load, store or multiply matrices in fragments",
-    "9.7.15.4",
-    &[
+pub const WMMA: Room = Room {
+    opcodes: &["wmma"],
+    title: "load, store or multiply matrices in fragments",
+    doc: "`wmma.load` reads a matrix, by rows or columns that are `stride` elements apart, into the registers of a warp, `wmma.mma` multiplies two of them and adds a third, `wmma.store` \
+          writes one. Which lane holds what is open.",
+    section: "9.7.15.4",
+    forms: &[
         wmma!(
             "wmma.load.frag.sync.aligned.layout.shape{.ss}.type  d:*b32, [p]:b64{, stride:u32}",
             since(60, 70)
@@ -296,8 +291,14 @@ pub const WMMA: Room = room(
             since(63, 75)
         ),
     ],
-    Some(wmma_rule),
-);
+    rule: Some(wmma_rule),
+    meaning: wmma::wmma,
+    notes: &[
+        "In both profiles fragments are what ptxas makes of them for sm_90, layouts of `mma` (HMMA.16816, IMMA.16816, DMMA.8x8x4); m8n32k16 is turned round. Sums are those of `mma` m16n8k16, \
+         of tf32 two of m16n8k4, the lower half first.",
+        "A sum in f16 of an addend in f32 is made in f32 and rounded to nearest at the end.",
+    ],
+};
 
 fn wmma_rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     stand_first(instr, &[".load", ".store", ".mma"])?;

@@ -1,9 +1,9 @@
 //! `shfl.sync`
 //!
-//! Since PTX 6.0, sm_30.
+//! Since PTX 6.0, sm_30; without `.sync` since PTX 3.0, gone where both PTX 6.4 and sm_70 are there.
 
-use super::together;
-use crate::{Cx, Form, Outcome, Room, since};
+use super::{among, members};
+use crate::{Cx, Form, Outcome, Room, Unspecified, since};
 use hostwarp_ir::{IntBin, IntCmp, Op, Special, Type, Value};
 
 const SETS: &[(&str, &str)] = &[(".mode", ".up .down .bfly .idx")];
@@ -14,13 +14,17 @@ pub const ROOM: Room = Room {
     title: "read a register of another lane",
     doc: "The lanes in `membermask` meet; each reads `a` of lane `j`, which the mode makes from its own number and `b`: above, below, across or given. `c` has a \
           clamp in bits 4:0 and a mask in bits 12:8 that splits the warp into segments no lane reads across; a lane whose `j` lies outside reads \
-          itself, and `p` is false there.",
+          itself, and `p` is false there. Without `.sync` those take part that execute it together.",
     section: "9.7.9.6",
-    forms: &[Form::new(
-        "shfl.sync.mode.b32  d:b32{|p:pred?}, a:b32, b:b32, c:b32, membermask:u32",
-        SETS,
-        since(60, 30),
-    )],
+    forms: &[
+        Form::new(
+            "shfl.sync.mode.b32  d:b32{|p:pred?}, a:b32, b:b32, c:b32, membermask:u32",
+            SETS,
+            since(60, 30),
+        ),
+        Form::new("shfl.mode.b32  d:b32{|p:pred?}, a:b32, b:b32, c:b32", SETS, since(30, 30))
+            .until(since(64, 70)),
+    ],
     rule: None,
     meaning,
     notes: &[
@@ -29,15 +33,19 @@ pub const ROOM: Room = Room {
 };
 
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
-    let (a, mask) = (cx.src("a"), cx.src("membermask"));
+    let (a, mask) = (cx.src("a"), members(cx));
     let (j, pval) = source_lane(cx);
-    let d = together(cx, mask, &[Type::I32], |cx| {
+    let d = among(cx, mask, &[Type::I32], |cx, mask| {
         let read = cx.b.inst(Op::LaneRead, &[a, j], Type::I32);
         let running = cx.b.inst(Op::ActiveMask, &[], Type::I32);
         let members = cx.b.and(running, mask);
         let from_j = cx.b.int(IntBin::ShrU, members, j);
         let takes_part = cx.b.int_imm(IntBin::And, from_j, 1);
         let takes_part = cx.b.cmp_imm(IntCmp::Ne, takes_part, 0);
+        if cx.strict {
+            let absent = cx.b.not(takes_part);
+            cx.unspecified(Unspecified::ShuffleSource, absent, j);
+        }
         let zero = cx.b.iconst(Type::I32, 0);
         vec![cx.b.select(takes_part, read, zero)]
     });

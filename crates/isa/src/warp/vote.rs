@@ -1,8 +1,8 @@
 //! `vote.sync`
 //!
-//! Since PTX 6.0, sm_30.
+//! Since PTX 6.0, sm_30; without `.sync` since PTX 1.2, sm_12, gone where both PTX 6.4 and sm_70 are there.
 
-use super::together;
+use super::{among, members};
 use crate::{Cx, Form, Outcome, Room, since};
 use hostwarp_ir::{IntCmp, Op, Type, Value};
 
@@ -13,11 +13,13 @@ pub const ROOM: Room = Room {
     opcodes: &["vote"],
     title: "ask the lanes of a warp about a predicate",
     doc: "The lanes in `membermask` meet. `.all`: it is true in all of them; `.any`: in at least one; `.uni`: it is the same in all; `.ballot`: a bit for each lane, \
-          0 for those that do not take part.",
+          0 for those that do not take part. Without `.sync` those take part that execute it together.",
     section: "9.7.13.9",
     forms: &[
         Form::new("vote.sync.mode.pred  d:pred, {!}a:pred, membermask:u32", SETS, since(60, 30)),
         Form::new("vote.sync.ballot.b32  d:b32, {!}a:pred, membermask:u32", SETS, since(60, 30)),
+        Form::new("vote.mode.pred  d:pred, {!}a:pred", SETS, since(12, 12)).until(since(64, 70)),
+        Form::new("vote.ballot.b32  d:b32, {!}a:pred", SETS, since(20, 20)).until(since(64, 70)),
     ],
     rule: None,
     meaning,
@@ -25,9 +27,9 @@ pub const ROOM: Room = Room {
 };
 
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
-    let (a, mask) = (cx.src("a"), cx.src("membermask"));
+    let (a, mask) = (cx.src("a"), members(cx));
     let ty = if cx.has(".ballot") { Type::I32 } else { Type::I1 };
-    let d = together(cx, mask, &[ty], |cx| {
+    let d = among(cx, mask, &[ty], |cx, mask| {
         let yes = ballot(cx, a, mask);
         let yes = cx.name(yes, "yes");
         if cx.has(".ballot") {

@@ -1,7 +1,7 @@
 //! Atomics: lane after lane, in a function of the module. In shared memory plain loads and stores will do, for a CTA stays on one
 //! thread of the host.
 
-use hostwarp_ir::{AtomicOp, Elem, FBin, Inst, IntBin, Op, Round, Space, Type};
+use hostwarp_ir::{AtomicOp, Elem, FBin, Inst, IntBin, MbarrierOp, Op, Round, Space, SystemCall, Type};
 use hostwarp_plan::Shape as Spread;
 
 use super::check::Spots;
@@ -72,6 +72,10 @@ impl Emitter<'_> {
                 e.t.line(format_args!("store {all} {compare}, ptr %compare, align 64"));
             }
             e.ask_engine(&access, mask);
+            if op == AtomicOp::System(SystemCall::Mbarrier(MbarrierOp::Wait)) {
+                // The next loop that waits for others gives way to them.
+                e.t.line(format_args!("store i32 1, ptr %patience, align 8"));
+            }
             let asked = if wanted {
                 e.t.inst(format_args!("load {all}, ptr %data, align 64"))
             } else {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::mem::offset_of;
 
 use hostwarp_ir::{Block, Elem, IntBin, Op, Space, Type, Value};
-use hostwarp_memory::{RawView, map};
+use hostwarp_memory::RawView;
 
 use super::ahead::Stream;
 use super::memory::{Access, I64, Pattern};
@@ -239,7 +239,7 @@ impl Emitter<'_> {
         let found = self.t.fresh_label("found");
         self.t.branch_likely(&fine, &found, slow);
         self.t.label(&found);
-        let mut begin = self.t.inst(format_args!("add i64 {granule}, {}", map::GLOBAL_BASE));
+        let mut begin = self.t.inst(format_args!("add i64 {granule}, {}", self.cpu.base));
         if in_step {
             let below = self.t.inst(format_args!("sub i64 {}, {lowest}", offsets[0]));
             begin = self.t.inst(format_args!("add i64 {begin}, {below}"));
@@ -308,7 +308,7 @@ impl Emitter<'_> {
     fn offset(&mut self, space: Space, shape: Shape, address: &str) -> Reg {
         match space {
             Space::Global | Space::Generic => {
-                self.t.binary("sub", shape, address, &Text::constant(shape, map::GLOBAL_BASE))
+                self.t.binary("sub", shape, address, &Text::constant(shape, self.cpu.base))
             }
             _ => address.to_owned(),
         }

@@ -667,7 +667,9 @@ impl Emitter<'_> {
         let position = |b: Block| self.plan.position[b.index()];
         let (at, target) = (position(from), position(to));
         let sources = &self.sources[to.index()];
-        if sources.iter().filter(|s| **s == from).count() > 1 {
+        let within = |l: &hostwarp_plan::Loop, at: u32| (l.first..=l.last).contains(&at);
+        let leaves_a_loop = self.plan.loops.iter().any(|l| within(l, at) && !within(l, target));
+        if leaves_a_loop || sources.iter().filter(|s| **s == from).count() > 1 {
             return true;
         }
         if target <= at {
@@ -676,14 +678,8 @@ impl Emitter<'_> {
             let others = sources.iter().any(|s| *s != from && position(*s) >= target);
             return others || last != Some(at);
         }
-        let leaves_a_loop = self
-            .plan
-            .loops
-            .iter()
-            .any(|l| (l.first..=l.last).contains(&at) && !(l.first..=l.last).contains(&target));
         // The first to come there in every round finds nobody waiting.
-        let first = sources.iter().all(|s| position(*s) >= at);
-        leaves_a_loop || !first
+        sources.iter().any(|s| position(*s) < at)
     }
 
     /// What comes after a block in the masked version: back to the header of a loop that ends here if lanes wait there, else the

@@ -202,7 +202,12 @@ impl Body {
             false => (self.cut(&magnitude, &unit), 1 << 31, 0x7f80_0000, 0x7fff_ffff),
             true => (self.nearest_half(&magnitude, &unit), 1 << 15, 0x7c00, 0x7fff),
         };
-        let signed = self.op("or", &bits, sign);
+        let mut signed = self.op("or", &bits, sign);
+        if !half {
+            // What is cut to nothing is +0.
+            let nothing = self.test("icmp eq", &bits, 0);
+            signed = self.choose_constant(&nothing, 0, &signed);
+        }
         let bits = self.choose(&below_zero, &signed, &bits);
         let zero = self.test("icmp eq", &magnitude, 0);
         let bits = self.choose_constant(&zero, 0, &bits);

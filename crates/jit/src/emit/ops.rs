@@ -35,6 +35,8 @@ pub(crate) struct Cpu {
     pub(crate) lanes: u32,
     /// See [`Target::stretch`].
     pub(crate) stretch: usize,
+    /// See [`Target::base`].
+    pub(crate) base: u64,
 }
 
 impl Cpu {
@@ -54,6 +56,7 @@ impl Cpu {
             registers: x86::Registers::new(target),
             lanes: (target.vector_bits / 32).max(8),
             stretch: target.stretch.max(1),
+            base: target.base,
         }
     }
 }

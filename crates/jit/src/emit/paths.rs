@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use hostwarp_ir::{Block, Function, Inst, Op, Special, Term, Value};
-use hostwarp_plan::{Invariance, Plan, Shape as Spread};
+use hostwarp_plan::{Assume, Invariance, Plan, Shape as Spread};
 
 use super::{is_seen, parts};
 
@@ -38,6 +38,13 @@ impl Paths {
         } else {
             Paths::Parting
         }
+    }
+
+    /// Whether a kernel goes by way of the vector IR unless something else is asked for: its lanes diverge, which costs the other way many times the text,
+    /// and it is covered. Where lanes stay converged groups of several warps are worth more.
+    pub fn by_vector(func: &Function, plan: &Plan, block: [u32; 3], lanes: u32) -> bool {
+        Paths::likely(func, plan, block.iter().product()) != Paths::Together
+            && hostwarp_vector::covers(func, plan, Assume::for_block(block, lanes)).is_ok()
     }
 
     /// By block, whether there is code for part of the lanes.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::mem::offset_of;
 
 use hostwarp_ir::{AtomicOp, Elem, Space, Type};
-use hostwarp_memory::{RawView, map};
+use hostwarp_memory::RawView;
 use hostwarp_vector::{Access, At, Form, Ty};
 
 use super::Printer;
@@ -233,7 +233,7 @@ impl Printer<'_> {
         let name = format!("@look_up.{size}.{len}");
         self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
         self.t.declarations.insert("declare i64 @llvm.umin.i64(i64, i64)".into());
-        let global = offset_of!(Ctx, global);
+        let (global, base_of_granules) = (offset_of!(Ctx, global), self.cpu.base);
         let extend = format!("zext i{w} %lane.w to i64");
         self.helpers.entry(name.clone()).or_insert_with(|| {
             format!(
@@ -304,7 +304,7 @@ no:
 ",
                 size_at = global + offset_of!(RawView, global_size),
                 granules_at = global + offset_of!(RawView, granules),
-                base = map::GLOBAL_BASE,
+                base = base_of_granules,
                 align_mask = size - 1,
                 shift = size.trailing_zeros(),
             )

@@ -448,7 +448,9 @@ impl Lower<'_> {
         let position = |b: Block| self.plan.position[b.index()];
         let (at, target) = (position(from), position(to));
         let sources = &self.sources[to.index()];
-        if sources.iter().filter(|s| **s == from).count() > 1 {
+        let within = |l: &hostwarp_plan::Loop, at: u32| (l.first..=l.last).contains(&at);
+        let leaves_a_loop = self.plan.loops.iter().any(|l| within(l, at) && !within(l, target));
+        if leaves_a_loop || sources.iter().filter(|s| **s == from).count() > 1 {
             return true;
         }
         if target <= at {
@@ -457,11 +459,8 @@ impl Lower<'_> {
             let others = sources.iter().any(|s| *s != from && position(*s) >= target);
             return others || last != Some(at);
         }
-        let within = |l: &hostwarp_plan::Loop, at: u32| (l.first..=l.last).contains(&at);
-        let leaves_a_loop = self.plan.loops.iter().any(|l| within(l, at) && !within(l, target));
         // The first to come there in every iteration finds nobody waiting.
-        let first = sources.iter().all(|s| position(*s) >= at);
-        leaves_a_loop || !first
+        sources.iter().any(|s| position(*s) < at)
     }
 
     /// Whether a barrier is the common kind: number 0, for all threads.

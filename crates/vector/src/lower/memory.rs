@@ -350,9 +350,11 @@ impl Lower<'_> {
         let size = ty.bytes() as i64;
         let wide_enough =
             self.ty(address) == Type::I64 || !matches!(mem.space, Space::Global | Space::Generic);
+        // One address is another place in every lane, or may be.
+        let own = mem.space == Space::Local || mem.space == Space::Generic && self.func.info.local_bytes != 0;
         let at = match self.facts.get(address).lanes {
-            Lanes::Uniform if mem.space != Space::Local => At::Uniform(self.narrow(address)),
-            Lanes::Spread(_) if mem.space != Space::Local && wide_enough => {
+            Lanes::Uniform if !own => At::Uniform(self.narrow(address)),
+            Lanes::Spread(_) if !own && wide_enough => {
                 let offsets = self.facts.get(address).from_first().unwrap_or_default();
                 let first = self.narrow(address);
                 match offsets.iter().all(|o| *o == 0) {

@@ -2,8 +2,11 @@
 //!
 //! Since PTX 7.0, sm_80; transactions, `try_wait` and clusters since PTX 7.8 and 8.0, sm_90.
 
-use super::{room, sem_with_scope};
-use crate::{Form, OperandKind, Room, Since, since};
+use super::{generic, pair, system};
+use crate::later::sem_with_scope;
+use crate::{Cx, Form, OperandKind, Outcome, Room, Since, since};
+use hostwarp_ir::mbarrier::{MARK, MARK_BITS, MOST, PENDING, PHASE};
+use hostwarp_ir::{Elem, IntBin, IntCmp, MbarrierOp, Mem, Op, Order, Scope, SystemCall, Type};
 
 const SETS: &[(&str, &str)] = &[
     (".layout", ".layout::v0 .layout::v1"),
@@ -38,16 +41,21 @@ const NEEDS: &[(&str, Since)] = &[
 
 macro_rules! form {
     ($syntax:literal, $sets:expr, $since:expr) => {
-        Form::new($syntax, $sets, $since).needs(NEEDS).later()
+        Form::new($syntax, $sets, $since).needs(NEEDS)
     };
 }
 
 /// `mbarrier`
-pub const ROOM: Room = room(
-    &["mbarrier"],
-    "barriers in shared memory that also count what copies have brought",
-    "9.7.14.16",
-    &[
+pub const ROOM: Room = Room {
+    opcodes: &["mbarrier"],
+    title: "barriers in shared memory that also count what copies have brought",
+    doc: "An mbarrier is 8 bytes of shared memory. Its phase ends when as many threads have arrived as were expected (`.init`) and all bytes have come that were \
+          (`.expect_tx`, `.complete_tx`); the next one begins at once, with the same number of arrivals but for those that dropped out. `.arrive` answers the state \
+          before it, which `.test_wait` and `.try_wait` take to ask whether that phase has ended; with `.parity` the phase is even (0) or odd (1). Both answer at \
+          once; a loop around them lets the others go on. Misuse is an error: a count that is 0 or beyond 2^20 - 1, more arrivals than are pending, an mbarrier that \
+          was not initialised, and a CTA all of whose threads wait.",
+    section: "9.7.14.16",
+    forms: &[
         form!("mbarrier.init{.layout}{.own}.b64  [addr]:b64, count:u32", SETS, since(70, 80)),
         form!("mbarrier.inval{.own}.b64  [addr]:b64", SETS, since(70, 80)),
         form!("mbarrier.expect_tx{.relax}{.scope}{.any}.b64  [addr]:b64, tx:u32", SETS, since(80, 90)),
@@ -143,8 +151,10 @@ pub const ROOM: Room = room(
         form!("mbarrier.pending_count{.layout::v0}.b64  d:u32, state:u64!", SETS, since(70, 80)),
         form!("mbarrier.check_layout.layout{.shared::cta}.b64  p:pred, [addr]:b64", SETS, since(93, 90)),
     ],
-    Some(|m, instr| {
-        sem_with_scope(m)?;
+    rule: Some(|m, instr| {
+        if m.parsed.mods.iter().any(|s| s.name == ".sem") {
+            sem_with_scope(m)?;
+        }
         let has = |name: &str| m.mods.iter().flatten().any(|x| *x == name);
         if has(".noComplete") && has(".release") != has(".cta") {
             return Err("`.release` and `.cta` go together".into());
@@ -159,4 +169,95 @@ pub const ROOM: Room = room(
             _ => Ok(()),
         }
     }),
-);
+    meaning,
+    notes: &[
+        "The layout of the 64 bits is opaque; `hostwarp_ir::mbarrier` has the one used here.",
+        "Memory is ordered however weak `.sem` is.",
+    ],
+};
+
+fn meaning(cx: &mut Cx<'_>) -> Outcome {
+    let named = |prefix: &str| cx.m.mods.iter().flatten().any(|m| m.starts_with(prefix));
+    if named(".phase_type") || named(".layout::v1") || cx.has(".check_layout") {
+        return Err("phase types and other layouts of mbarriers".into());
+    }
+    if cx.has(".pending_count") {
+        let state = cx.src("state");
+        let pending = cx.b.int_imm(IntBin::ShrU, state, PENDING.into());
+        let pending = cx.b.int_imm(IntBin::And, pending, MOST);
+        let pending = cx.b.zext(pending, Elem::I32);
+        cx.set("d", pending);
+        return Ok(());
+    }
+    let space = cx.m.space();
+    if cx.has(".test_wait") || cx.has(".try_wait") {
+        wait(cx);
+        return Ok(());
+    }
+    let address = cx.src("addr");
+    let at = generic(cx, address, space);
+    let count = |cx: &mut Cx<'_>| match cx.m.slot("count").is_some() && cx.given("count") {
+        true => cx.src("count"),
+        false => cx.b.iconst(Type::I32, 1),
+    };
+    let (drops, stays) = (cx.has(".arrive_drop"), cx.has(".noComplete"));
+    let arrives = drops || cx.has(".arrive");
+    let (op, operand) = if arrives {
+        let op = match (drops, stays) {
+            (false, false) => MbarrierOp::Arrive,
+            (false, true) => MbarrierOp::ArriveNoComplete,
+            (true, false) => MbarrierOp::Drop,
+            (true, true) => MbarrierOp::DropNoComplete,
+        };
+        let (count, tx) = match cx.has(".expect_tx") {
+            true => (cx.b.iconst(Type::I32, 1), cx.src("tx")),
+            false => (count(cx), cx.b.iconst(Type::I32, 0)),
+        };
+        (op, pair(cx, count, tx))
+    } else if cx.has(".init") {
+        let count = count(cx);
+        (MbarrierOp::Init, cx.b.zext(count, Elem::I64))
+    } else if cx.has(".inval") {
+        (MbarrierOp::Inval, cx.b.iconst(Type::I64, 0))
+    } else {
+        let tx = cx.src("tx");
+        let op = if cx.has(".expect_tx") { MbarrierOp::ExpectTx } else { MbarrierOp::CompleteTx };
+        (op, cx.b.zext(tx, Elem::I64))
+    };
+    let before = system(cx, SystemCall::Mbarrier(op), at, operand, cx.guard);
+    if arrives {
+        cx.set("d", before);
+    }
+    Ok(())
+}
+
+/// A phase has ended if the one that is on is not of its parity. Only who has to wait, or finds no mbarrier, asks the machine.
+fn wait(cx: &mut Cx<'_>) {
+    let space = cx.m.space();
+    let address = cx.src("addr");
+    let order = if cx.has(".relaxed") { Order::Relaxed } else { Order::Acquire };
+    let mem = Mem { space, order, scope: Scope::Cta };
+    let bits = cx.b.guarded(Op::Load(mem), &[address], cx.guard, Type::I64);
+    let phase = cx.b.int_imm(IntBin::ShrU, bits, PHASE.into());
+    let phase = cx.name(phase, "phase");
+    let asked = if cx.has(".parity") {
+        let parity = cx.src("parity");
+        let parity = cx.b.zext(parity, Elem::I64);
+        cx.b.int_imm(IntBin::And, parity, 1)
+    } else {
+        let state = cx.src("state");
+        cx.b.int_imm(IntBin::ShrU, state, PHASE.into())
+    };
+    let ended = cx.b.cmp(IntCmp::Ne, phase, asked);
+    let mark = cx.b.int_imm(IntBin::And, bits, MARK_BITS);
+    let none = cx.b.cmp_imm(IntCmp::Ne, mark, MARK);
+    let waits = cx.b.not(ended);
+    let mut asks = cx.b.or(waits, none);
+    if let Some(guard) = cx.guard {
+        asks = cx.b.and(guard, asks);
+    }
+    let at = generic(cx, address, space);
+    let nothing = cx.b.iconst(Type::I64, 0);
+    system(cx, SystemCall::Mbarrier(MbarrierOp::Wait), at, nothing, Some(asks));
+    cx.set("p", ended);
+}
