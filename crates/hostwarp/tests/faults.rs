@@ -422,7 +422,7 @@ fn endless_loops_run_out_of_fuel() {
     for engine in engines() {
         let device = device();
         let module = load(&device);
-        let flag = device.buffer::<u32>(1).expect("a buffer");
+        let flag = device.buffer::<u32>(2).expect("a buffer");
         let kernel = module.kernel("endless").expect("a kernel");
         let launch = kernel.launch().engine(engine).block([40, 1, 1]).arg(&flag).fuel(100_000);
         let error = run(launch).expect_err("no end");
@@ -438,18 +438,25 @@ fn endless_loops_run_out_of_fuel() {
     }
 }
 
+/// Waits until the kernel has written that it runs.
+fn started(flag: &Buffer<u32>) {
+    while flag.to_vec().expect("a read")[1] == 0 {
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn endless_loops_run_out_of_time() {
     for engine in engines() {
         let device = device();
         let module = load(&device);
-        let flag = device.buffer::<u32>(1).expect("a buffer");
+        let flag = device.buffer::<u32>(2).expect("a buffer");
         let kernel = module.kernel("endless").expect("a kernel");
         let launch = || kernel.launch().engine(engine).grid([3, 1, 1]).block([40, 1, 1]).arg(&flag);
         // Getting ready takes time, too.
         run(launch().fuel(1000)).expect_err("no end");
         let (began, launch) = (Instant::now(), launch());
-        let error = run(launch.timeout(Duration::from_millis(100))).expect_err("no end");
+        let error = run(launch.timeout(Duration::from_secs(1))).expect_err("no end");
         let text = error.to_string();
         let place = format!("kernel `endless`, line {}, CTA (", line("endless"));
         assert!(text.starts_with(&place), "{engine:?}: {text}");
@@ -465,13 +472,13 @@ fn a_launch_can_be_cancelled() {
     for engine in engines() {
         let device = device();
         let module = load(&device);
-        let flag = device.buffer::<u32>(1).expect("a buffer");
+        let flag = device.buffer::<u32>(2).expect("a buffer");
         let kernel = module.kernel("endless").expect("a kernel");
         let cancel = Arc::new(AtomicBool::new(false));
         let error = std::thread::scope(|scope| {
             let launch = kernel.launch().engine(engine).block([40, 1, 1]).arg(&flag).cancel(cancel.clone());
             let running = scope.spawn(|| run(launch.timeout(Duration::from_secs(20))).expect_err("no end"));
-            std::thread::sleep(Duration::from_millis(50));
+            started(&flag);
             cancel.store(true, Ordering::Relaxed);
             running.join().expect("a result")
         });
@@ -490,12 +497,12 @@ fn the_host_can_end_a_loop() {
     for engine in engines() {
         let device = device();
         let module = load(&device);
-        let flag = device.buffer::<u32>(1).expect("a buffer");
+        let flag = device.buffer::<u32>(2).expect("a buffer");
         let kernel = module.kernel("endless").expect("a kernel");
         std::thread::scope(|scope| {
             let launch = kernel.launch().engine(engine).block([40, 1, 1]).arg(&flag);
             let running = scope.spawn(|| run(launch.timeout(Duration::from_secs(20))));
-            std::thread::sleep(Duration::from_millis(20));
+            started(&flag);
             flag.write(0, &[1]).expect("a write");
             running.join().expect("a result").expect("an end");
         });
