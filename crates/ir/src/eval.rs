@@ -6,7 +6,8 @@ use crate::*;
 
 /// Evaluates one pure primitive op on columns of `lanes` lanes. `None` if the op is none of them.
 pub fn eval_op(op: Op, args: &[&[u64]], types: &[Type], result: Type, lanes: usize) -> Option<Vec<u64>> {
-    if !op.is_pure() || !op.is_primitive(types, Some(result)) {
+    let whole_warps = matches!(op, Op::Mma(_)) && lanes.is_multiple_of(32);
+    if !op.is_pure() && !whole_warps || !op.is_primitive(types, Some(result)) {
         return None;
     }
     let ty = types.first().copied().unwrap_or(result);
@@ -47,6 +48,17 @@ pub fn eval_op(op: Op, args: &[&[u64]], types: &[Type], result: Type, lanes: usi
                 u64::from(dot.lanes(&words(a), &words(b), [addend[lane] as u32])[0])
             })
             .collect(),
+        (Op::Mma(mma), all) => {
+            let [a, b, _] = mma.registers();
+            let warps = (0..lanes).step_by(32).flat_map(|first| {
+                let of = |v: &[u64]| core::array::from_fn(|i| v[first + i] as u32);
+                let registers = |n: core::ops::Range<usize>| all[n].iter().map(|v| of(v)).collect::<Vec<_>>();
+                let addend = of(all[a + b + usize::from(mma.part)]);
+                let add = |a: &[_], b: &[_], c| mma.dot.lanes(a, b, c);
+                mma.warp(&registers(0..a), &registers(a..a + b), addend, add)
+            });
+            warps.map(u64::from).collect()
+        }
         (Op::ToBits, [a]) => match ty.elem {
             Elem::F16 => map(a, |x| if x & 0x7fff > 0x7c00 { 0x7fff } else { x }),
             Elem::BF16 => map(a, |x| if x & 0x7fff > 0x7f80 { 0x7fff } else { x }),

@@ -7,7 +7,7 @@
 //!
 //! - **Total.** Every op is defined on every bit pattern, in active and inactive lanes alike. See [`Op`] for the value in
 //!   each corner (shift by more than the width, division by zero, …).
-//! - **Lane-wise.** Except for memory, [`Op::LaneRead`], [`Op::Ballot`] and [`Op::ActiveMask`], an op sees one lane only.
+//! - **Lane-wise.** Except for memory, [`Op::LaneRead`], [`Op::Mma`], [`Op::Ballot`] and [`Op::ActiveMask`], an op sees one lane only.
 //! - **Guards, not blocks.** An op with a side effect may carry a guard ([`Inst::guard`]): a lane whose guard is false does
 //!   nothing and gets 0 as its result.
 //! - **A lane waits only between blocks.** Barriers and warp synchronisation are terminators ([`Term`]), so a lane's
@@ -27,6 +27,7 @@ pub mod calls;
 pub mod dot;
 mod func;
 pub mod mbarrier;
+mod mma;
 mod op;
 mod parse;
 pub mod passes;
@@ -48,6 +49,7 @@ pub use func::{
     Value,
 };
 pub use mbarrier::MbarrierOp;
+pub use mma::Mma;
 pub use op::{
     AtomicOp, Axis, BarrierKind, CLUSTER_BARRIER, FBin, FCmp, IntBin, IntCmp, IntUn, Mem, Op, Order, Round,
     Scope, Space, Special, Symbol, SystemCall,

@@ -1,7 +1,7 @@
 //! The ops.
 
 use crate::mbarrier::MbarrierOp;
-use crate::{Dot, Table};
+use crate::{Dot, Mma, Table};
 
 /// How a float result is rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -497,6 +497,9 @@ pub enum Op {
 
     /// (T scalar, i32 lane) → T: the value the lane (modulo 32) holds, or one's own where that lane is not executing.
     LaneRead,
+    /// (registers of `a`, of `b`, addends) → the part of the sum it names ([`crate::Mma`]): i32, or i16 where the sum is an f16. Only where all lanes
+    /// of the warp are known to be executing: it reads what every lane holds.
+    Mma(Mma),
     /// (i1) → i32: bit per executing lane of the warp whose argument is true.
     Ballot,
     /// () → i32: bit per executing lane of the warp.
@@ -529,6 +532,7 @@ impl Op {
                 self,
                 Op::Load(_)
                     | Op::LaneRead
+                    | Op::Mma(_)
                     | Op::Ballot
                     | Op::ActiveMask
                     | Op::Special(Special::Clock | Special::Clock64 | Special::GlobalTimer)

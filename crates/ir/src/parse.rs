@@ -583,6 +583,7 @@ fn every_op() -> Vec<Op> {
             all.extend(Some(Dot { a, b, words, sum }).filter(|dot| dot.is_valid()).map(Op::Dot));
         }
     }
+    all.extend(Mma::all([4, 8]).map(Op::Mma));
     all.extend([Op::Select, Op::Zext, Op::Sext, Op::Trunc, Op::Bitcast, Op::Build, Op::FNeg, Op::FAbs]);
     all.extend([Op::Ftz, Op::ToBits, Op::FromBits, Op::LaneRead, Op::Ballot, Op::ActiveMask]);
     for flag in BOOLS {

@@ -102,6 +102,10 @@ impl fmt::Display for Op {
             Op::Dot(Dot { a, b, words, sum }) => {
                 write!(f, "{}", snake(&format!("dot.{a:?}.{b:?}.{sum:?}.{words}")).replace("._", "."))
             }
+            Op::Mma(Mma { dot, halves, part }) => {
+                let dot = Op::Dot(dot).to_string();
+                write!(f, "mma{}.{halves}.{part}", dot.strip_prefix("dot").unwrap_or_default())
+            }
             Op::Float { op, round, ftz } => {
                 write!(f, "f{}{}", snake(&format!("{op:?}")), rounding(round, ftz))
             }

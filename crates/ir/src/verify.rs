@@ -197,6 +197,17 @@ fn check_inst(func: &Function, i: &Inst) -> Result<(), String> {
                 "wants words, and an addend like the sum",
             )
         }
+        (Op::Mma(mma), all) => {
+            let ty = if mma.dot.sum == dot::Sum::F16 { Type::I16 } else { Type::I32 };
+            need(mma.is_valid(), "wants matrices that there are")?;
+            let [a, b, c] = mma.registers();
+            need(all.len() == a + b + c, "wants as many registers")?;
+            let (factors, addends) = all.split_at(a + b);
+            need(
+                factors.iter().all(|f| *f == Type::I32) && addends.iter().all(|c| *c == ty) && r == ty,
+                "wants words, and addends like the sum",
+            )
+        }
         (Op::Lookup(_), [a]) => need(*a == Type::I32 && r == Type::I64, "wants i32, gives i64"),
         (Op::Float { .. } | Op::FMin { .. } | Op::FMax { .. }, [a, b]) => {
             need(r.is_float() && *a == r && *b == r, "wants two floats of the result's type")

@@ -34,6 +34,9 @@ mod groups;
 mod held;
 mod in_step;
 mod memory;
+mod mma;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod mma_test;
 pub(crate) mod ops;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod ops_test;
@@ -46,6 +49,7 @@ mod stretch;
 pub(crate) mod text;
 mod turns;
 mod warp;
+pub(crate) mod wide;
 mod x86;
 
 use std::collections::{BTreeMap, HashMap};
@@ -121,7 +125,7 @@ pub(crate) fn check(func: &Function, plan: &Plan) -> Result<(), Unsupported> {
     for b in &plan.order {
         let data = func.block(*b);
         for i in &data.insts {
-            if w != 32 && matches!(i.op, Op::LaneRead | Op::Ballot | Op::ActiveMask) {
+            if w != 32 && matches!(i.op, Op::LaneRead | Op::Mma(_) | Op::Ballot | Op::ActiveMask) {
                 return refuse("warp ops in groups that are no warps");
             }
             if let (Op::Const(_), Some(r)) = (&i.op, i.result) {

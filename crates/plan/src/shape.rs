@@ -554,7 +554,7 @@ impl Analysis<'_> {
                     Varying
                 }
             }
-            Op::Atomic(..) => Varying,
+            Op::Atomic(..) | Op::Mma(_) => Varying,
             Op::Load(mem) => match mem.space {
                 // The same address is another place in every lane.
                 Space::Local => Varying,

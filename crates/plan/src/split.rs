@@ -31,7 +31,7 @@ pub fn may_split_warps(func: &Function) -> bool {
                 Op::Load(mem) => (Does::Load, mem),
                 Op::Store(mem) => (Does::Store, mem),
                 Op::Atomic(_, mem) => (Does::Atomic, mem),
-                Op::LaneRead | Op::Ballot | Op::ActiveMask => return false,
+                Op::LaneRead | Op::Mma(_) | Op::Ballot | Op::ActiveMask => return false,
                 _ => continue,
             };
             // Nobody writes these, or nobody else.

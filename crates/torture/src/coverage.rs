@@ -7,7 +7,7 @@ use crate::shapes::graph::kind;
 use crate::shapes::sim::Done;
 use crate::shapes::{Op as ShapeOp, Program, Term};
 use crate::subject::Subject;
-use hostwarp::ir::{self, AtomicOp, Dot, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Round, Space, Table};
+use hostwarp::ir::{self, AtomicOp, Dot, FBin, FCmp, IntBin, IntCmp, IntUn, Mma, Op, Round, Space, Table};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -318,6 +318,7 @@ fn op_name(op: &Op) -> String {
         Op::HSum { signed } => marked("HSum", "signed", *signed),
         Op::Lookup(table) => format!("Lookup {table:?}"),
         Op::Dot(dot) => format!("Dot {:?} {:?} {:?}", dot.a, dot.b, dot.sum),
+        Op::Mma(mma) => format!("Mma {:?} {:?} {:?}", mma.dot.a, mma.dot.b, mma.dot.sum),
         Op::FToInt { signed } => marked("FToInt", "signed", *signed),
         Op::IntToF { signed, .. } => marked("IntToF", "signed", *signed),
         Op::FRound(round) => format!("FRound {round:?}"),
@@ -341,6 +342,9 @@ fn all_ops() -> Vec<String> {
     out.extend(["Const", "Special", "Extract", "Permute", "Fma", "FCvt", "Fence"].map(String::from));
     out.extend(Table::ALL.map(|t| op_name(&Op::Lookup(t))));
     out.extend(Dot::all([1]).map(|dot| op_name(&Op::Dot(dot))));
+    out.extend(
+        Mma::all([4]).filter(|mma| mma.part == 0 && mma.halves == 1).map(|mma| op_name(&Op::Mma(mma))),
+    );
     for truth in [false, true] {
         let both = [
             Op::HSum { signed: truth },

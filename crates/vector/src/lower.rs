@@ -45,7 +45,9 @@ pub fn covers(func: &Function, plan: &Plan, assume: Assume) -> Result<(), Unsupp
         for i in &data.insts {
             let writes = |s: Space| matches!(s, Space::Const | Space::Param);
             match i.op {
-                core::Op::LaneRead | core::Op::Ballot | core::Op::ActiveMask if w != 32 => {
+                core::Op::LaneRead | core::Op::Mma(_) | core::Op::Ballot | core::Op::ActiveMask
+                    if w != 32 =>
+                {
                     return refuse("warp ops in groups that are no warps");
                 }
                 core::Op::Store(m) | core::Op::Atomic(_, m) if writes(m.space) => {

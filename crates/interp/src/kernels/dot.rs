@@ -1,8 +1,9 @@
-//! Sums of products as a matrix unit adds them ([`hostwarp_ir::dot`]): 32 lanes at a time.
+//! Sums of products as a matrix unit adds them ([`hostwarp_ir::dot`]), by themselves or as products of matrices ([`hostwarp_ir::Mma`]): 32 lanes at a time,
+//! which are a warp.
 
 use super::{CHUNK, Kernel, KernelFn, Level, Step, pick, write};
-use hostwarp_ir::Dot;
 use hostwarp_ir::dot::{Factor, Sum};
+use hostwarp_ir::{Dot, Mma};
 
 /// A sum of products of floats; `imm` is the number of words of each side (in its lowest byte).
 struct Floats<const KIND: usize>;
@@ -55,6 +56,12 @@ unsafe fn sums(
     add: impl Fn(&[[u32; CHUNK]], &[[u32; CHUNK]], [u32; CHUNK]) -> [u32; CHUNK],
 ) {
     let words = usize::from(dot.words).min(Dot::MOST_WORDS);
+    let [.., halves, part] = s.imm.to_le_bytes();
+    if halves != 0 {
+        let mma = Mma { dot, halves, part };
+        // SAFETY: handed on from the caller.
+        return unsafe { product(s, mma, add) };
+    }
     for i in 0..s.n {
         let (mut a, mut b) = ([[0u32; CHUNK]; Dot::MOST_WORDS], [[0u32; CHUNK]; Dot::MOST_WORDS]);
         for word in 0..words {
@@ -74,6 +81,45 @@ unsafe fn sums(
             unsafe { write(s, i, add(&a[..words], &b[..words], addend.chunk(i))) }
         }
     }
+}
+
+/// One element of each lane of a product of matrices.
+///
+/// # Safety
+/// As for [`KernelFn`].
+#[inline(always)]
+unsafe fn product(
+    s: &Step,
+    mma: Mma,
+    add: impl Fn(&[[u32; CHUNK]], &[[u32; CHUNK]], [u32; CHUNK]) -> [u32; CHUNK],
+) {
+    let [of_a, of_b, _] = mma.registers();
+    for i in 0..s.n {
+        let mut registers = [[0u32; CHUNK]; Mma::MOST_ARGS];
+        for (k, register) in registers.iter_mut().enumerate().take(of_a + of_b) {
+            // SAFETY: handed on from the caller.
+            *register = unsafe { s.arg(k).chunk(i) };
+        }
+        let (a, b) = registers.split_at(of_a);
+        // SAFETY: handed on from the caller.
+        let addend = unsafe { s.arg(of_a + of_b + usize::from(mma.part)) };
+        if mma.dot.sum == Sum::F16 {
+            // SAFETY: handed on from the caller.
+            let c: [u16; CHUNK] = unsafe { addend.chunk(i) };
+            let sums = mma.warp(a, b, c.map(u32::from), &add);
+            // SAFETY: handed on from the caller.
+            unsafe { write(s, i, sums.map(|sum| sum as u16)) }
+        } else {
+            // SAFETY: handed on from the caller.
+            unsafe { write(s, i, mma.warp(a, b, addend.chunk(i), &add)) }
+        }
+    }
+}
+
+/// The kernel of an element of a product of matrices, and its constants.
+pub(super) fn mma(mma: Mma, level: Level) -> (KernelFn, u64) {
+    let (kernel, imm) = dot(mma.dot, level);
+    (kernel, imm | u64::from_le_bytes([0, 0, 0, 0, 0, 0, mma.halves, mma.part]))
 }
 
 /// The kernel of a sum of products, and its constants.

@@ -45,6 +45,10 @@ pub(crate) fn select(op: Op, args: &[Type], result: Type, level: Level) -> Optio
             let (kernel, imm) = dot::dot(dot, level);
             by_lane(kernel, imm)
         }
+        Op::Mma(mma) => {
+            let (kernel, imm) = dot::mma(mma, level);
+            by_lane(kernel, imm)
+        }
         Op::Lookup(table) => by_lane(lanes::lookup(level), table as u64),
         Op::Fma { round: Round::Nearest, ftz: false } if first == Type::F32 => Selected {
             by_rows: rows::fma(level),

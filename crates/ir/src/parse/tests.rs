@@ -9,7 +9,13 @@ fn listed(op: &Op) -> bool {
         Op::Fma { .. } | Op::FmaOdd { .. } | Op::Sqrt { .. } | Op::FMin { .. } | Op::FMax { .. } => true,
         Op::FNeg | Op::FAbs | Op::Ftz | Op::FCmp(_) | Op::ToBits | Op::FromBits | Op::FCvt(_) => true,
         Op::FRound(_) | Op::FToInt { .. } | Op::IntToF { .. } | Op::Load(_) | Op::Store(_) => true,
-        Op::Dot(_) | Op::Atomic(..) | Op::Fence(_) | Op::LaneRead | Op::Ballot | Op::ActiveMask => true,
+        Op::Dot(_)
+        | Op::Mma(_)
+        | Op::Atomic(..)
+        | Op::Fence(_)
+        | Op::LaneRead
+        | Op::Ballot
+        | Op::ActiveMask => true,
     }
 }
 

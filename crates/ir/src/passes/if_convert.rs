@@ -173,7 +173,7 @@ fn cost(op: Op) -> u32 {
     match op {
         Op::Const(_) | Op::Special(_) | Op::Bitcast | Op::FromBits | Op::Extract(_) | Op::Build => 0,
         Op::Int(DivU | DivS | RemU | RemS) | Op::Sqrt { .. } | Op::Float { op: FBin::Div, .. } => BUDGET + 1,
-        Op::Dot(_) => BUDGET + 1,
+        Op::Dot(_) | Op::Mma(_) => BUDGET + 1,
         Op::FmaOdd { .. } | Op::Lookup(_) => BUDGET / 2,
         _ => 1,
     }

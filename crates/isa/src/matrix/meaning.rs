@@ -1,14 +1,11 @@
-//! What `mma` means: rows of `a` and columns of `b` are brought together by reading registers of other lanes, and each lane adds up the
-//! elements of `d` it holds ([`Op::Dot`]).
-//!
-//! Elements lie in words of 32 bits (f64: 64). Lane 4g + t holds, of row g and, in every second register, of row g + 8, the words t, t + 4 and
-//! so on along the sum; of `b` the same of column g; of `c` and `d` columns 2t and 2t + 1.
+//! What `mma` means. Products of what [`Op::Dot`] adds are an op of the whole warp ([`Op::Mma`], where it says which lane holds what). For f64 and bits rows
+//! of `a` and columns of `b` are brought together by reading registers of other lanes, and each lane adds up the elements of `d` it holds.
 
 use super::{extents, types};
 use crate::warp::together;
 use crate::{Cx, Outcome};
 use hostwarp_ir::dot::{Factor, Sum};
-use hostwarp_ir::{Dot, Elem, FBin, IntBin, IntUn, Op, Round, Special, Term, TrapKind, Type, Value};
+use hostwarp_ir::{Dot, Elem, FBin, IntBin, IntUn, Mma, Op, Round, Special, Term, TrapKind, Type, Value};
 
 /// Words of rows of `a` and of columns of `b`, each along the sum.
 pub(super) struct Factors {
@@ -34,8 +31,9 @@ pub(super) fn mma(cx: &mut Cx<'_>) -> Outcome {
     let [a, b, c] = ["a", "b", "c"].map(|name| cx.elements(name));
     let results = vec![cx.b.ty(c[0]); c.len()];
     let d = all_together(cx, &results, |cx| {
-        let factors = factors(cx, &a, &b, extents.0 / 8);
-        sums(cx, kinds, &factors, &c)
+        let addends = unpacked(cx, kinds[0], &c);
+        let d = product(cx, kinds, &a, &b, &addends);
+        packed(cx, kinds[0], d)
     });
     cx.set_elements("d", d);
     Ok(())
@@ -79,16 +77,40 @@ pub(super) fn factors(cx: &mut Cx<'_>, a: &[Value], b: &[Value], halves: usize) 
     Factors { rows, columns }
 }
 
-/// The elements of `d`.
-fn sums(cx: &mut Cx<'_>, kinds: Kinds<'_>, factors: &Factors, c: &[Value]) -> Vec<Value> {
-    let addends = unpacked(cx, kinds[0], c);
-    let mut d = vec![];
-    for (i, row) in factors.rows.iter().enumerate() {
-        for (j, column) in factors.columns.iter().enumerate() {
-            d.push(sum(cx, kinds, row, column, addends[2 * i + j]));
-        }
+/// The elements of `d`: of registers of `a` and `b`, and the elements of `c`, two for each eight rows.
+pub(super) fn product(
+    cx: &mut Cx<'_>,
+    kinds: Kinds<'_>,
+    a: &[Value],
+    b: &[Value],
+    addends: &[Value],
+) -> Vec<Value> {
+    let halves = addends.len() / 2;
+    let words = 4 * b.len() as u8;
+    if let Some(dot) = kind(cx, kinds, words) {
+        return parts(cx, dot, a, b, addends);
     }
-    packed(cx, kinds[0], d)
+    if matches!(kinds[1], ".f64" | ".b1") {
+        let factors = factors(cx, a, b, halves);
+        let rows =
+            factors.rows.iter().flat_map(|row| factors.columns.iter().map(move |column| (row, column)));
+        return rows.zip(addends).map(|((row, column), c)| sum(cx, kinds, row, column, *c)).collect();
+    }
+    let (dot, bits, _) = small_kind(kinds, words);
+    let mut d = vec![cx.b.iconst(bits, 0); addends.len()];
+    for upper in [false, true] {
+        let [a, b] = [(a, kinds[1]), (b, kinds[2])]
+            .map(|(words, kind)| words.iter().map(|w| halves_of(cx, *w, upper, kind)).collect::<Vec<_>>());
+        d = parts(cx, dot, &a, &b, &d);
+    }
+    d.iter().zip(addends).map(|(sum, c)| add_last(cx, kinds, *sum, *c)).collect()
+}
+
+/// Every element of a lane.
+fn parts(cx: &mut Cx<'_>, dot: Dot, a: &[Value], b: &[Value], c: &[Value]) -> Vec<Value> {
+    let (args, ty) = ([a, b, c].concat(), cx.b.ty(c[0]));
+    let op = |part| Op::Mma(Mma { dot, halves: c.len() as u8 / 2, part });
+    (0..c.len() as u8).map(|part| cx.b.inst(op(part), &args, ty)).collect()
 }
 
 /// The elements that registers hold: one, or two halves.
@@ -118,7 +140,20 @@ pub(super) fn packed(cx: &mut Cx<'_>, kind: &str, elements: Vec<Value>) -> Vec<V
 
 /// One element of `d`.
 pub(super) fn sum(cx: &mut Cx<'_>, kinds: Kinds<'_>, row: &[Value], column: &[Value], c: Value) -> Value {
-    let [d, a, b] = kinds;
+    if let Some(dot) = kind(cx, kinds, row.len() as u8) {
+        let args = [row, column, &[c]].concat();
+        let ty = cx.b.ty(c);
+        return cx.b.inst(Op::Dot(dot), &args, ty);
+    }
+    match kinds[1] {
+        ".f64" => fused(cx, row, column, c),
+        ".b1" => bits(cx, row, column, c),
+        _ => small(cx, kinds, row, column, c),
+    }
+}
+
+/// What adds them, if one op does.
+fn kind(cx: &Cx<'_>, [d, a, b]: Kinds<'_>, words: u8) -> Option<Dot> {
     let factor = |ty: &str| match ty {
         ".f16" => Some(Factor::F16),
         ".bf16" => Some(Factor::Bf16),
@@ -129,26 +164,13 @@ pub(super) fn sum(cx: &mut Cx<'_>, kinds: Kinds<'_>, row: &[Value], column: &[Va
         ".u4" => Some(Factor::U4),
         _ => None,
     };
-    match (a, factor(a), factor(b)) {
-        (_, Some(a), Some(b)) => {
-            let result = match d {
-                ".f16" => Sum::F16,
-                ".f32" => Sum::F32,
-                _ if cx.has(".satfinite") => Sum::Saturating,
-                _ => Sum::Wrapping,
-            };
-            dot(cx, Dot { a, b, words: row.len() as u8, sum: result }, row, column, c)
-        }
-        (".f64", ..) => fused(cx, row, column, c),
-        (".b1", ..) => bits(cx, row, column, c),
-        _ => small(cx, kinds, row, column, c),
-    }
-}
-
-fn dot(cx: &mut Cx<'_>, dot: Dot, row: &[Value], column: &[Value], c: Value) -> Value {
-    let args = [row, column, &[c]].concat();
-    let ty = cx.b.ty(c);
-    cx.b.inst(Op::Dot(dot), &args, ty)
+    let sum = match d {
+        ".f16" => Sum::F16,
+        ".f32" => Sum::F32,
+        _ if cx.has(".satfinite") => Sum::Saturating,
+        _ => Sum::Wrapping,
+    };
+    Some(Dot { a: factor(a)?, b: factor(b)?, words, sum })
 }
 
 /// f64: one fused multiply-add after the other.
@@ -174,18 +196,27 @@ fn bits(cx: &mut Cx<'_>, row: &[Value], column: &[Value], c: Value) -> Value {
 
 /// Floats of 8 bits, which sm_90 has no unit for: bytes 0 and 1 of every word as halves, summed up from 0; bytes 2 and 3 on top; `c` is added last.
 fn small(cx: &mut Cx<'_>, kinds: Kinds<'_>, row: &[Value], column: &[Value], c: Value) -> Value {
-    let words = row.len() as u8;
+    let (dot, bits, _) = small_kind(kinds, row.len() as u8);
+    let mut sum = cx.b.iconst(bits, 0);
+    for upper in [false, true] {
+        let [row, column] = [(row, kinds[1]), (column, kinds[2])]
+            .map(|(words, kind)| words.iter().map(|w| halves_of(cx, *w, upper, kind)).collect::<Vec<_>>());
+        sum = cx.b.inst(Op::Dot(dot), &[&row[..], &column, &[sum]].concat(), bits);
+    }
+    add_last(cx, kinds, sum, c)
+}
+
+/// What 8-bit floats are added up as, and the types of the sum.
+fn small_kind(kinds: Kinds<'_>, words: u8) -> (Dot, Type, Type) {
     let (bits, float, sum) = match kinds[0] {
         ".f16" => (Type::I16, Type::F16, Sum::F16),
         _ => (Type::I32, Type::F32, Sum::F32),
     };
-    let kind = Dot { a: Factor::F16, b: Factor::F16, words, sum };
-    let mut sum = cx.b.iconst(bits, 0);
-    for upper in [false, true] {
-        let [row, column] = [(row, kinds[1]), (column, kinds[2])]
-            .map(|(words, kind)| words.iter().map(|w| halves(cx, *w, upper, kind)).collect::<Vec<_>>());
-        sum = dot(cx, kind, &row, &column, sum);
-    }
+    (Dot { a: Factor::F16, b: Factor::F16, words, sum }, bits, float)
+}
+
+fn add_last(cx: &mut Cx<'_>, kinds: Kinds<'_>, sum: Value, c: Value) -> Value {
+    let (_, bits, float) = small_kind(kinds, 0);
     let [sum, c] = [sum, c].map(|v| cx.b.from_bits(v, float));
     let sum = cx.b.float(FBin::Add, Round::Nearest, false, sum, c);
     cx.b.to_bits(sum, bits)
@@ -193,7 +224,7 @@ fn small(cx: &mut Cx<'_>, kinds: Kinds<'_>, row: &[Value], column: &[Value], c: 
 
 /// The two lower or upper bytes of a word as halves. `.e5m2` is the upper byte of a half; `.e4m3` has its fraction at the same place once
 /// moved by one, and 2⁸ times less exponent, which a multiplication makes good, subnormal numbers included.
-fn halves(cx: &mut Cx<'_>, word: Value, upper: bool, kind: &str) -> Value {
+fn halves_of(cx: &mut Cx<'_>, word: Value, upper: bool, kind: &str) -> Value {
     let bytes = cx.b.bitcast(word, Type::I8X4);
     let first = if upper { 2 } else { 0 };
     let two = [first, first + 1].map(|n| {
@@ -221,26 +252,37 @@ fn halves(cx: &mut Cx<'_>, word: Value, upper: bool, kind: &str) -> Value {
     cx.b.bitcast(both, Type::I32)
 }
 
-/// `ldmatrix`: lane 8m + i has the address of row i of matrix m, 16 bytes; lane 4g + t gets word t of row g, or, transposed, element g of rows 2t and
-/// 2t + 1.
+/// `ldmatrix`: lane 8m + i has the address of row i of matrix m, 16 bytes, and loads it, so that a row that is not aligned or not there is its fault;
+/// lane 4g + t gets word t of row g, or, transposed, element g of rows 2t and 2t + 1.
 pub(super) fn load(cx: &mut Cx<'_>) -> Outcome {
     let (address, count) = (cx.src("p"), cx.len("d"));
     let trans = cx.has(".trans");
     let mem = super::memory(cx);
     let d = all_together(cx, &vec![Type::I32; count], |cx| {
         let place = Place::new(cx);
+        // Every row is loaded by the lane that has its address.
+        let takes_part = (count < 4).then(|| {
+            let lane = cx.b.special(Special::LaneId);
+            cx.b.cmp_imm(hostwarp_ir::IntCmp::LtU, lane, 8 * count as u64)
+        });
+        let row = cx.b.guarded(Op::Load(mem), &[address], takes_part, Type::new(Elem::I32, 4));
+        let words = [0, 1, 2, 3].map(|k| cx.b.inst(Op::Extract(k), &[row], Type::I32));
+        // Word `n` of a row.
+        let read = |cx: &mut Cx<'_>, row: Value, n: Value| {
+            let words = words.map(|word| cx.b.inst(Op::LaneRead, &[word, row], Type::I32));
+            place.word(cx, words, n)
+        };
         (0..count as u64)
             .map(|matrix| {
                 if !trans {
-                    let row = place.row_address(cx, address, matrix, place.group);
-                    return place.word(cx, mem, row, place.within);
+                    let row = cx.b.int_imm(IntBin::Add, place.group, 8 * matrix);
+                    return read(cx, row, place.within);
                 }
                 let two = [0, 1].map(|k| {
                     let row = cx.b.int_imm(IntBin::Shl, place.within, 1);
-                    let row = cx.b.int_imm(IntBin::Add, row, k);
-                    let row = place.row_address(cx, address, matrix, row);
+                    let row = cx.b.int_imm(IntBin::Add, row, 8 * matrix + k);
                     let word = cx.b.int_imm(IntBin::ShrU, place.group, 1);
-                    let word = place.word(cx, mem, row, word);
+                    let word = read(cx, row, word);
                     place.half(cx, word, place.group)
                 });
                 joined(cx, two)
@@ -332,17 +374,8 @@ impl Place {
         Place { group: cx.b.int_imm(IntBin::ShrU, lane, 2), within: cx.b.int_imm(IntBin::And, lane, 3) }
     }
 
-    /// The address of a row of a matrix, which another lane has.
-    fn row_address(&self, cx: &mut Cx<'_>, address: Value, matrix: u64, row: Value) -> Value {
-        let from = cx.b.int_imm(IntBin::Add, row, 8 * matrix);
-        let ty = cx.b.ty(address);
-        cx.b.inst(Op::LaneRead, &[address, from], ty)
-    }
-
-    /// A word of the 16 bytes of a row. All are read, so that a row that is not aligned or not there is a fault.
-    fn word(&self, cx: &mut Cx<'_>, mem: hostwarp_ir::Mem, row: Value, n: Value) -> Value {
-        let bytes = cx.b.inst(Op::Load(mem), &[row], Type::new(Elem::I32, 4));
-        let words = [0, 1, 2, 3].map(|k| cx.b.inst(Op::Extract(k), &[bytes], Type::I32));
+    /// One of four words.
+    fn word(&self, cx: &mut Cx<'_>, words: [Value; 4], n: Value) -> Value {
         let odd = cx.b.int_imm(IntBin::And, n, 1);
         let odd = cx.b.cmp_imm(hostwarp_ir::IntCmp::Ne, odd, 0);
         let low = cx.b.select(odd, words[1], words[0]);

@@ -5,7 +5,7 @@
 //! (HMMA.1684), each a block of its own. Fragments have the layouts of `mma`, for which [`super::meaning`]; those of f16 fill 8 registers by
 //! repetition, of which a product looks at the first. 8 by 8 is one `mma` (nibbles: two of bytes; xor of bits: two of `and`, which no sum shows).
 
-use super::meaning::{Place, all_together, factors, packed, sum, transposed, unpacked};
+use super::meaning::{Place, all_together, packed, product, transposed, unpacked};
 use super::{bits, extents, types};
 use crate::{Cx, Outcome};
 use hostwarp_ir::{Elem, IntBin, Mem, Op, Round, Type, Value};
@@ -79,13 +79,7 @@ fn multiply(cx: &mut Cx<'_>, shape: (usize, usize, usize)) -> Outcome {
                     let n = all.len() / steps;
                     all[step * n..(step + 1) * n].to_vec()
                 };
-                let factors = factors(cx, &part(left), &part(right), each / 2);
-                for (i, row) in factors.rows.iter().enumerate() {
-                    for (j, column) in factors.columns.iter().enumerate() {
-                        let n = 2 * i + j;
-                        sums[n] = sum(cx, [of_sum, of_a, of_b], row, column, sums[n]);
-                    }
-                }
+                sums = product(cx, [of_sum, of_a, of_b], &part(left), &part(right), &sums);
             }
             d.extend(sums);
         }

@@ -560,6 +560,11 @@ impl Emitter<'_> {
         let all = self.all(access.ty);
         let (part, count) = self.parts(access.ty);
         let (index, lanes, w) = (*index, self.lanes(), self.w);
+        if count > 1 {
+            let bits = mask.map(|mask| self.bits(mask));
+            let one = all.times(all.n / w);
+            return super::wide::gather(&mut self.t, one, base, (offsets, index), bits.as_deref());
+        }
         let mut loaded = vec![];
         for i in 0..count {
             let at = if i == 0 {

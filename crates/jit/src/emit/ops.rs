@@ -6,7 +6,7 @@
 use hostwarp_ir::{Elem, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Round, Table, Type};
 
 use super::text::{Reg, Shape, Text};
-use super::{dot, x86};
+use super::{dot, mma, x86};
 use crate::target::Target;
 
 /// What the CPU has, as far as the text depends on it.
@@ -111,6 +111,8 @@ pub(crate) fn pure_op(
         Op::HSum { signed } => horizontal_sum(t, cpu, args[0].1, arg(0), signed, arg(1), lanes),
         Op::Lookup(table) => lookup(t, table, arg(0), lanes),
         Op::Dot(dot) => dot::dot(t, cpu, dot, &args.iter().map(|a| a.0).collect::<Vec<_>>(), lanes),
+        Op::Mma(m) if lanes == 32 => mma::mma(t, cpu, m, &args.iter().map(|a| a.0).collect::<Vec<_>>()),
+        Op::Mma(_) => return None,
         Op::Float { op, .. } => {
             let name = match op {
                 FBin::Add => "fadd",
@@ -604,7 +606,7 @@ fn half_name(s: Shape) -> String {
     if s.n == 1 { "half".to_owned() } else { format!("<{} x half>", s.n) }
 }
 
-fn half_to_float(t: &mut Text, cpu: Cpu, to: Shape, a: &str) -> Reg {
+pub(super) fn half_to_float(t: &mut Text, cpu: Cpu, to: Shape, a: &str) -> Reg {
     let from = to.with(Elem::I16);
     if cpu.f16c {
         if to.n == 1 {
@@ -635,7 +637,7 @@ fn half_to_float(t: &mut Text, cpu: Cpu, to: Shape, a: &str) -> Reg {
     t.convert("bitcast", int, &result, to)
 }
 
-fn float_to_half(t: &mut Text, cpu: Cpu, from: Shape, a: &str) -> Reg {
+pub(super) fn float_to_half(t: &mut Text, cpu: Cpu, from: Shape, a: &str) -> Reg {
     let to = from.with(Elem::I16);
     if cpu.f16c {
         let half = half_name(to);

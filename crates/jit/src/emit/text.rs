@@ -2,7 +2,7 @@
 //!
 //! Only constructs that mean the same on LLVM 15 to 19 are written; `tests/` compiles each of them on every library there is.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::{self, Write};
 
 use hostwarp_ir::Elem;
@@ -83,6 +83,10 @@ pub(crate) struct Text {
     keeps_selects_apart: bool,
     /// Vectors that logic has made, if so.
     logic: HashSet<Reg>,
+    /// Functions of the module that are defined.
+    defined: HashSet<String>,
+    /// What [`Text::once`] has written, with its block.
+    written: HashMap<String, (String, Reg)>,
 }
 
 impl Text {
@@ -122,6 +126,27 @@ impl Text {
             }
         }
         reg
+    }
+
+    /// As [`Text::inst`], of an instruction that always gives the same, and has been written in this block already if so.
+    pub(crate) fn once(&mut self, inst: String) -> Reg {
+        if let Some((_, reg)) = self.written.get(&inst).filter(|(block, _)| *block == self.current) {
+            return reg.clone();
+        }
+        let reg = self.inst(format_args!("{inst}"));
+        self.written.insert(inst, (self.current.clone(), reg.clone()));
+        reg
+    }
+
+    /// Whether a function of the module has been defined.
+    pub(crate) fn is_defined(&self, name: &str) -> bool {
+        self.defined.contains(name)
+    }
+
+    /// Defines a function of the module.
+    pub(crate) fn define(&mut self, name: String, definition: String) {
+        self.declarations.insert(definition);
+        self.defined.insert(name);
     }
 
     /// Says that a vector was made by logic, though not in sight.

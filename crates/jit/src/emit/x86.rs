@@ -86,6 +86,21 @@ pub(crate) fn sum_in_words(
     Some(t.binary("add", sum, &sums, accumulator))
 }
 
+/// Whether [`add_products`] is there.
+pub(crate) fn adds_products(registers: Registers) -> bool {
+    registers.dot != 0
+}
+
+/// Words, each with the products of its bytes in an unsigned and a signed vector added.
+pub(crate) fn add_products(t: &mut Text, registers: Registers, words: Shape, args: [&str; 3]) -> Reg {
+    let n = words.n.min(registers.dot / 32);
+    let s = Shape::new(Elem::I32, n);
+    in_parts(t, words, n, &args, |t, part| {
+        let args = [(s, part[0].as_str()), (s, part[1].as_str()), (s, part[2].as_str())];
+        t.intrinsic(&format!("x86.avx512.vpdpbusd.{}", 32 * n), s, &args)
+    })
+}
+
 /// a·b + c of f32 rounded to odd: rounded down and rounded up are neighbours if the result is inexact, and one of them is odd. If it is exact
 /// they are the same, but for a zero, whose sign rounding up gets right.
 pub(crate) fn fma_odd(t: &mut Text, registers: Registers, s: Shape, args: [&str; 3]) -> Option<Reg> {

@@ -13,7 +13,7 @@ use hostwarp_vector::{Access, At, Form, Ty};
 use super::Printer;
 use crate::abi::{Callbacks, Ctx};
 use crate::emit::text::{Reg, Shape, Text};
-use crate::emit::{Unsupported, atomic, ops};
+use crate::emit::{Unsupported, atomic, ops, wide};
 
 const I64: Shape = Shape { elem: Elem::I64, n: 1 };
 
@@ -519,6 +519,11 @@ no:
         let all = self.shape(Ty::wide(access.ty));
         let mask = self.mask_of(access);
         let align = access.ty.elem.bytes();
+        if count > 1 {
+            let bits = mask.map(|mask| self.bits(&mask));
+            let one = all.times(all.n / w);
+            return wide::gather(&mut self.t, one, &base, (&offsets, index), bits.as_deref());
+        }
         let mut loaded = vec![];
         for n in 0..count {
             let at = match n {
