@@ -73,6 +73,11 @@ fn family_of(opcode: &str, section: &str, parsed: &Parsed) -> Option<Family> {
     if operands.iter().any(|o| strange(o.class)) {
         return None;
     }
+    // What is completed later is asked for at an mbarrier, and what a whole warp does needs all of it: neither goes anywhere.
+    let literal = |name: &str| parsed.mods.iter().any(|m| m.name == name && !m.optional);
+    if literal(".async") || literal(".bulk") || dest && literal(".sync") {
+        return None;
+    }
     match opcode {
         "atom" | "red" => Some(Family::Atomic),
         "ld" | "ldu" | "st" => Some(Family::Access),
