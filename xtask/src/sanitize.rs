@@ -56,9 +56,10 @@ fn thread() -> Result {
         flags += " -Zexternal-clangrt -Clinker=clang-19 -Clink-arg=-fsanitize=thread";
     }
     let suppressions = concat!(env!("CARGO_MANIFEST_DIR"), "/src/sanitize/thread.supp");
+    // libLLVM is not instrumented, so only half of what it does with its mutexes is seen; Rust's own are no pthread mutexes.
     toolchain.env.extend([
         ("RUSTFLAGS", flags),
-        ("TSAN_OPTIONS", format!("suppressions={suppressions}")),
+        ("TSAN_OPTIONS", format!("suppressions={suppressions} report_mutex_bugs=0")),
         ("HOSTWARP_REQUIRE_LLVM", "1".into()),
     ]);
     let tests =
