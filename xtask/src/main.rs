@@ -11,6 +11,7 @@ mod licences;
 mod new_instruction;
 mod platforms;
 mod python;
+mod sanitize;
 mod setup;
 
 use std::process::{Command, ExitCode};
@@ -48,6 +49,11 @@ const COMMANDS: &[Entry] = &[
         "platforms",
         "build for aarch64, WebAssembly and without the jit, and run the kernel tests there",
         platforms::run,
+    ),
+    (
+        "sanitize",
+        "tests under AddressSanitizer and ThreadSanitizer; `address` or `thread` chooses",
+        sanitize::run,
     ),
     (
         "new-instruction",

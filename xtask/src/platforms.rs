@@ -15,11 +15,14 @@ const WASM: &str = "wasm32-unknown-unknown";
 /// Beside the usual one: another compiler may have to build for it.
 const TARGET_DIR: &str = "target/platforms";
 
+/// Where Debian's cargo lies.
+pub(crate) const DEBIANS_CARGO: &str = "/usr/bin/cargo";
+
 /// Cargo, and what it takes to build for a target.
-struct Toolchain {
-    cargo: String,
-    arguments: Vec<String>,
-    env: Vec<(&'static str, String)>,
+pub(crate) struct Toolchain {
+    pub(crate) cargo: String,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) env: Vec<(&'static str, String)>,
 }
 
 /// Its name and what checks it.
@@ -99,7 +102,8 @@ fn wasm() -> Result<String> {
     Ok(said.lines().last().unwrap_or_default().to_string())
 }
 
-fn cargo() -> String {
+/// The cargo that runs this.
+pub(crate) fn cargo() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }
 
@@ -110,15 +114,29 @@ fn toolchain(target: &str, std: &str) -> Result<Toolchain> {
     if rustup.is_ok_and(|s| s.success()) {
         return Ok(Toolchain { cargo: cargo(), arguments: of_rustup, env: vec![] });
     }
+    debians(target, std)
+}
+
+/// A toolchain that builds the standard library, too: rustup's if that can get the sources, or else Debian's.
+pub(crate) fn with_std(target: &str, std: &str) -> Result<Toolchain> {
+    let sources = Command::new("rustup").args(["component", "add", "rust-src"]).status();
+    if sources.is_ok_and(|s| s.success()) {
+        let arguments = vec!["--target".into(), target.into(), format!("-Zbuild-std={std}")];
+        return Ok(Toolchain { cargo: cargo(), arguments, env: vec![("RUSTC_BOOTSTRAP", "1".into())] });
+    }
+    debians(target, std)
+}
+
+fn debians(target: &str, std: &str) -> Result<Toolchain> {
     let source = "/usr/lib/rustlib/src/rust/library/Cargo.lock";
-    install(&[("/usr/bin/cargo", "cargo-web"), ("/usr/bin/rustc", "rustc-web"), (source, "rust-web-src")])?;
-    let arguments = [of_rustup, vec![format!("-Zbuild-std={std}")]].concat();
+    install(&[(DEBIANS_CARGO, "cargo-web"), ("/usr/bin/rustc", "rustc-web"), (source, "rust-web-src")])?;
+    let arguments = [vec!["--target".into(), target.into()], vec![format!("-Zbuild-std={std}")]].concat();
     let env = vec![("RUSTC_BOOTSTRAP", "1".into()), ("RUSTC", "/usr/bin/rustc".into())];
-    Ok(Toolchain { cargo: "/usr/bin/cargo".into(), arguments, env })
+    Ok(Toolchain { cargo: DEBIANS_CARGO.into(), arguments, env })
 }
 
 /// Debian's packages whose files are not there.
-fn install(files: &[(&str, &str)]) -> Result {
+pub(crate) fn install(files: &[(&str, &str)]) -> Result {
     let missing: Vec<&str> =
         files.iter().filter(|(file, _)| !Path::new(file).exists()).map(|(_, package)| *package).collect();
     if missing.is_empty() {
@@ -132,12 +150,17 @@ fn install(files: &[(&str, &str)]) -> Result {
 
 impl Toolchain {
     fn command(&self, arguments: &[&str]) -> Command {
+        self.command_in(TARGET_DIR, arguments)
+    }
+
+    /// Cargo, which builds into this folder.
+    pub(crate) fn command_in(&self, target_dir: &str, arguments: &[&str]) -> Command {
         let all: Vec<&str> =
             arguments.iter().copied().chain(self.arguments.iter().map(String::as_str)).collect();
         println!("$ {} {}", self.cargo, all.join(" "));
         let mut command = Command::new(&self.cargo);
         command.args(all).envs(self.env.iter().map(|(k, v)| (k, v))).current_dir(ROOT);
-        command.env("CARGO_TARGET_DIR", Path::new(ROOT).join(TARGET_DIR));
+        command.env("CARGO_TARGET_DIR", Path::new(ROOT).join(target_dir));
         command
     }
 

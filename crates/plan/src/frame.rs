@@ -30,6 +30,9 @@ const ALIGN: u32 = 2;
 /// A value that is needed over more blocks than this does not take the slot of a parameter.
 const MOST_BLOCKS: u32 = 16;
 
+/// So many values at most are computed in the slot of one parameter: each is held against all others.
+const MOST_IN_SLOT: usize = 16;
+
 /// Gives out slots, each for values of one size only.
 #[derive(Default)]
 struct Pool {
@@ -78,6 +81,8 @@ struct Layout<'a> {
     remat: &'a [bool],
     /// Values that are copies of each other are one value here.
     original: Vec<Value>,
+    /// The copies of each value that has any.
+    copies: FxHashMap<Value, Vec<Value>>,
     /// From where to where in `order` a value is needed at block boundaries.
     range: Vec<Option<(u32, u32)>>,
     slot: Vec<Option<u32>>,
@@ -110,7 +115,11 @@ impl Frame {
             slot: vec![None; len],
             local: vec![false; len],
             end: 0,
+            copies: FxHashMap::default(),
         };
+        for (v, o) in layout.original.iter().enumerate().filter(|(v, o)| *v != o.index()) {
+            layout.copies.entry(*o).or_default().push(Value(v as u32));
+        }
         for b in order {
             let at = position[b.index()];
             for v in live.live_in[b.index()].iter().chain(live.live_out[b.index()].iter()) {
@@ -162,10 +171,6 @@ impl Layout<'_> {
         let mut joined: FxHashSet<Value> = FxHashSet::default();
         // What has been found for a parameter, and the blocks it is made in.
         let mut in_slot: FxHashMap<Value, Vec<(Value, Block)>> = FxHashMap::default();
-        let mut copies: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
-        for (v, o) in self.original.iter().enumerate().filter(|(v, o)| *v != o.index()) {
-            copies.entry(*o).or_default().push(Value(v as u32));
-        }
         for b in self.order {
             let data = self.func.block(*b);
             if data.term.targets().iter().all(|t| t.args.is_empty()) {
@@ -179,15 +184,15 @@ impl Layout<'_> {
                 .filter_map(|(n, i)| i.result.map(|r| (r, n)))
                 .filter(|(r, _)| self.original[r.index()] == *r)
                 .collect();
-            let mut taken: Vec<Value> = vec![];
+            let mut taken: FxHashSet<Value> = FxHashSet::default();
             for t in data.term.targets() {
                 for (p, a) in self.func.block(t.block).params.iter().zip(&t.args) {
                     let a = self.original[a.index()];
                     let Some(at) = made.get(&a) else { continue };
                     let over = last.get(p).is_none_or(|last| last <= at)
-                        && !self.live.is_live_out(*b, *p)
-                        && copies.get(p).into_iter().flatten().all(|c| !self.live.is_live_out(*b, *c));
+                        && self.and_copies(*p).all(|v| !self.live.is_live_out(*b, v));
                     if over
+                        && in_slot.get(p).is_none_or(|others| others.len() < MOST_IN_SLOT)
                         && self.are_apart(*b, a, *p)
                         && in_slot.get(p).into_iter().flatten().all(|(other, home)| {
                             self.are_apart(*b, a, *other)
@@ -199,7 +204,7 @@ impl Layout<'_> {
                         && !taken.contains(p)
                         && joined.insert(a)
                     {
-                        taken.push(*p);
+                        taken.insert(*p);
                         found.push((a, *p));
                         let here = self.position[b.index()];
                         let (from, to) = self.range[a.index()].unwrap_or((here, here));
@@ -230,8 +235,12 @@ impl Layout<'_> {
 
     /// Whether a value is needed at the start or the end of a block.
     fn is_alive(&self, b: Block, v: Value) -> bool {
-        let lists = [&self.live.live_in[b.index()], &self.live.live_out[b.index()]];
-        lists.into_iter().flatten().any(|of| self.original[of.index()] == v)
+        self.and_copies(v).any(|v| self.live.is_live_in(b, v) || self.live.is_live_out(b, v))
+    }
+
+    /// A value and its copies.
+    fn and_copies(&self, v: Value) -> impl Iterator<Item = Value> {
+        std::iter::once(v).chain(self.copies.get(&v).into_iter().flatten().copied())
     }
 
     /// Slots of values that live from block to block, by linear scan.

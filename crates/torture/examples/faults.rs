@@ -91,7 +91,7 @@ const SHAPES: &[Fault] = &[
     Fault { what: "reconvergence: in the interpreter a switch takes lanes behind the first of its warp along", file: "interp/src/exec.rs", from: "u32::from(to[w][l] == target) << l", to: "u32::from(to[w][l] >= target) << l" },
     Fault { what: "liveness: values are not alive round a back edge", file: "ir/src/analysis/liveness.rs", from: "if from != home {\n                        work.push(from);", to: "if from != home && from < b {\n                        work.push(from);" },
     Fault { what: "liveness: variables are not alive round a back edge", file: "ir/src/ssa.rs", from: ".filter(|from| !written(from))", to: ".filter(|from| !written(from) && **from < b)" },
-    Fault { what: "liveness: a value is computed in the slot of a parameter that is needed still", file: "plan/src/frame.rs", from: "&& !self.live.is_live_out(*b, *p)\n", to: "" },
+    Fault { what: "liveness: a value is computed in the slot of a parameter that is needed still", file: "plan/src/frame.rs", from: "&& self.and_copies(*p).all(|v| !self.live.is_live_out(*b, v))", to: "" },
     Fault { what: "liveness: a slot is free in the block where its value ends", file: "plan/src/frame.rs", from: "*last < from", to: "*last <= from" },
     Fault { what: "liveness: what lanes need behind a loop that others are in is not kept for them", file: "jit/src/emit.rs", from: "self.outlives_loop[v.index()] = true;", to: "self.outlives_loop[v.index()] = false;" },
     Fault { what: "liveness: in the interpreter lanes at other blocks need nothing", file: "interp/src/exec.rs", from: "unite(&mut self.needed, &self.code.blocks[g.block as usize].needs);", to: "let _ = g;" },

@@ -73,6 +73,11 @@ fn family_of(opcode: &str, section: &str, parsed: &Parsed) -> Option<Family> {
     if operands.iter().any(|o| strange(o.class)) {
         return None;
     }
+    // What is completed later is asked for at an mbarrier, and what a whole warp does needs all of it: neither goes anywhere.
+    let literal = |name: &str| parsed.mods.iter().any(|m| m.name == name && !m.optional);
+    if literal(".async") || literal(".bulk") || dest && literal(".sync") {
+        return None;
+    }
     match opcode {
         "atom" | "red" => Some(Family::Atomic),
         "ld" | "ldu" | "st" => Some(Family::Access),
@@ -80,6 +85,8 @@ fn family_of(opcode: &str, section: &str, parsed: &Parsed) -> Option<Family> {
             operands.iter().all(|o| !o.address).then_some(Family::Quiet)
         }
         "activemask" => Some(Family::Warp),
+        // A thread's stack is what is left of its memory, and a pointer to it what `stacksave` gave.
+        "alloca" | "stacksave" | "stackrestore" => None,
         // Barriers and branches are statements of their own; hints have no result.
         _ if section.starts_with("9.7.12.") || section.starts_with("9.7.13.1") => None,
         _ => (dest && operands.iter().all(|o| !o.address)).then_some(Family::Lane),

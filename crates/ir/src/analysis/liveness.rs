@@ -76,6 +76,11 @@ impl Liveness {
         live
     }
 
+    /// Whether a value is alive at the start of a block.
+    pub fn is_live_in(&self, b: Block, v: Value) -> bool {
+        self.live_in[b.index()].binary_search(&v).is_ok()
+    }
+
     /// Whether a value is alive at the end of a block.
     pub fn is_live_out(&self, b: Block, v: Value) -> bool {
         self.live_out[b.index()].binary_search(&v).is_ok()

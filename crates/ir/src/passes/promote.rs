@@ -202,6 +202,7 @@ fn parts(func: &Function, pointers: &FxHashMap<Value, Pointer>) -> Vec<Vec<Part>
 
 fn rewrite(func: &mut Function, pointers: &FxHashMap<Value, Pointer>, parts: &[Vec<Part>]) {
     let mut b = Builder::resume(std::mem::replace(func, Function::new("")));
+    // By slot and first byte: units differ between parts.
     let mut cells: FxHashMap<(u32, u64), Var> = FxHashMap::default();
     let mut replaced: Vec<(Value, Value)> = vec![];
     for block in b.func().block_ids() {
@@ -225,7 +226,7 @@ fn rewrite(func: &mut Function, pointers: &FxHashMap<Value, Pointer>, parts: &[V
             let count = (ty.bytes() as u64 / unit) as u8;
             let vars: SmallVec<[Var; 8]> = (0..u64::from(count))
                 .map(|n| {
-                    let at = (p.slot, p.offset as u64 / unit + n);
+                    let at = (p.slot, p.offset as u64 + n * unit);
                     *cells.entry(at).or_insert_with(|| b.new_var(Type::scalar(elem)))
                 })
                 .collect();
