@@ -3,9 +3,7 @@
 use crate::copy::{complete_tx, generic, system};
 use crate::data::access;
 use crate::{Cx, Outcome, Ty};
-use hostwarp_ir::{
-    AtomicOp, FBin, IntBin, IntCmp, Mem, Op, Order, Round, Space, SystemCall, Type, Value,
-};
+use hostwarp_ir::{AtomicOp, FBin, IntBin, IntCmp, Mem, Op, Order, Round, Space, SystemCall, Type, Value};
 
 pub(super) fn meaning(cx: &mut Cx<'_>) -> Outcome {
     let ty = cx.ty(".type");
