@@ -118,6 +118,17 @@ impl Gpu {
         Ok(Module { gpu: self, handle })
     }
 
+    /// Lets every thread have so many bytes of stack, for functions that call themselves.
+    pub fn stack(&self, bytes: usize) -> Result<()> {
+        const STACK_SIZE: c_int = 0;
+        // SAFETY: types as in cuda.h.
+        unsafe {
+            self.call::<unsafe extern "C" fn(c_int, usize) -> c_int>("cuCtxSetLimit", |f| {
+                f(STACK_SIZE, bytes)
+            })
+        }
+    }
+
     /// Zeroed device memory.
     pub fn memory(&self, len: usize) -> Result<Memory<'_>> {
         let mut address = 0u64;
@@ -151,28 +162,39 @@ impl Memory<'_> {
 
     /// Copies words in.
     pub fn write(&self, words: &[u64]) -> Result<()> {
-        assert!(words.len() * 8 <= self.len);
+        self.write_bytes(&words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>())
+    }
+
+    /// Copies bytes in.
+    pub fn write_bytes(&self, bytes: &[u8]) -> Result<()> {
+        assert!(bytes.len() <= self.len);
         // SAFETY: types as in cuda.h; both ranges hold that many bytes.
         unsafe {
             self.gpu
                 .call::<unsafe extern "C" fn(u64, *const c_void, usize) -> c_int>("cuMemcpyHtoD_v2", |f| {
-                    f(self.address, words.as_ptr().cast(), words.len() * 8)
+                    f(self.address, bytes.as_ptr().cast(), bytes.len())
                 })
         }
     }
 
     /// Copies `count` words out.
     pub fn read(&self, count: usize) -> Result<Vec<u64>> {
-        assert!(count * 8 <= self.len);
-        let mut words = vec![0u64; count];
+        let bytes = self.read_bytes(count * 8)?;
+        Ok(bytes.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect())
+    }
+
+    /// Copies `count` bytes out.
+    pub fn read_bytes(&self, count: usize) -> Result<Vec<u8>> {
+        assert!(count <= self.len);
+        let mut bytes = vec![0u8; count];
         // SAFETY: types as in cuda.h; both ranges hold that many bytes.
         unsafe {
             self.gpu
                 .call::<unsafe extern "C" fn(*mut c_void, u64, usize) -> c_int>("cuMemcpyDtoH_v2", |f| {
-                    f(words.as_mut_ptr().cast(), self.address, count * 8)
+                    f(bytes.as_mut_ptr().cast(), self.address, count)
                 })?;
         }
-        Ok(words)
+        Ok(bytes)
     }
 }
 
@@ -185,9 +207,28 @@ impl Drop for Memory<'_> {
     }
 }
 
+/// How a kernel is launched.
+#[derive(Clone, Copy, Debug)]
+pub struct Grid {
+    /// CTAs.
+    pub grid: [u32; 3],
+    /// Threads of a CTA.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    /// All CTAs at once.
+    pub cooperative: bool,
+}
+
 impl Module<'_> {
     /// Runs a kernel with these bytes as parameters and waits for it.
     pub fn run(&self, kernel: &str, grid: [u32; 3], block: [u32; 3], params: &[Vec<u8>]) -> Result<()> {
+        self.launch(kernel, Grid { grid, block, shared: 0, cooperative: false }, params)
+    }
+
+    /// Runs a kernel with these bytes as parameters and waits for it.
+    pub fn launch(&self, kernel: &str, how: Grid, params: &[Vec<u8>]) -> Result<()> {
+        let Grid { grid, block, shared, cooperative } = how;
         let name = CString::new(kernel).map_err(|e| e.to_string())?;
         let mut function: *mut c_void = std::ptr::null_mut();
         let pointers: Vec<*const u8> = params.iter().map(|p| p.as_ptr()).collect();
@@ -204,27 +245,35 @@ impl Module<'_> {
             *const *const u8,
             *const c_void,
         ) -> c_int;
+        type LaunchCooperative = unsafe extern "C" fn(
+            *mut c_void,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            c_uint,
+            *mut c_void,
+            *const *const u8,
+        ) -> c_int;
         // SAFETY: types as in cuda.h; the parameter values live through the call.
         unsafe {
             self.gpu.call::<unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> c_int>(
                 "cuModuleGetFunction",
                 |f| f(&mut function, self.handle, name.as_ptr()),
             )?;
-            self.gpu.call::<LaunchKernel>("cuLaunchKernel", |f| {
-                f(
-                    function,
-                    grid[0],
-                    grid[1],
-                    grid[2],
-                    block[0],
-                    block[1],
-                    block[2],
-                    0,
-                    std::ptr::null_mut(),
-                    pointers.as_ptr(),
-                    std::ptr::null(),
-                )
-            })?;
+            let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
+            let (stream, pointers) = (std::ptr::null_mut(), pointers.as_ptr());
+            if cooperative {
+                self.gpu.call::<LaunchCooperative>("cuLaunchCooperativeKernel", |f| {
+                    f(function, gx, gy, gz, bx, by, bz, shared, stream, pointers)
+                })?;
+            } else {
+                self.gpu.call::<LaunchKernel>("cuLaunchKernel", |f| {
+                    f(function, gx, gy, gz, bx, by, bz, shared, stream, pointers, std::ptr::null())
+                })?;
+            }
             self.gpu.call::<unsafe extern "C" fn() -> c_int>("cuCtxSynchronize", |f| f())
         }
     }

@@ -14,6 +14,7 @@ pub mod docs;
 pub mod exhaustive;
 pub mod file;
 pub mod generate;
+pub mod kernels;
 pub mod matrix;
 pub mod memory;
 pub mod ptxas;

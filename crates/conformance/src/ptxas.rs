@@ -29,13 +29,14 @@ impl Ptxas {
         Ok(Ptxas { path: path.to_path_buf(), version })
     }
 
-    /// Assembles for sm_90 at an optimisation level.
+    /// Assembles for sm_90, or for the target of the text that only it can run, at an optimisation level.
     pub fn assemble(&self, ptx: &str, level: u32) -> Result<Vec<u8>, String> {
+        let target = if ptx.contains(".target sm_90a") { "sm_90a" } else { "sm_90" };
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let n = NUMBER.fetch_add(1, Ordering::Relaxed);
         let out = std::env::temp_dir().join(format!("hostwarp-{}-{n}.cubin", std::process::id()));
         let mut child = Command::new(&self.path)
-            .args(["-arch", "sm_90", &format!("-O{level}"), "-o"])
+            .args(["-arch", target, &format!("-O{level}"), "-o"])
             .arg(&out)
             .arg("-")
             .stdin(Stdio::piped())

@@ -5,6 +5,7 @@ use crate::launch::Launch;
 use hostwarp_ir::{BarrierKind, Block, Term};
 use hostwarp_memory::CtaMemory;
 use hostwarp_system::{Exceeded, Held};
+use std::collections::HashMap;
 
 /// Lanes of a warp.
 pub const WARP: u32 = 32;
@@ -163,6 +164,8 @@ pub struct Cta {
     ballots: Vec<Ballot>,
     /// Of each lane how many voted yes where it last voted.
     votes: Vec<u32>,
+    /// Words that lanes have staged for a wide operation, and what is left of it.
+    pub(crate) staged: HashMap<usize, Vec<u64>>,
     /// Of each CTA.
     meeting: Vec<Meeting>,
     /// Lanes that found an mbarrier they have to wait for, since that was last asked: others should be let go on.
@@ -255,6 +258,7 @@ impl Cta {
             waits_in: vec![0; lanes],
             ballots: vec![],
             votes: vec![],
+            staged: HashMap::new(),
             meeting: vec![Meeting::default(); room as usize],
             gives_way: false,
             held: None,
@@ -293,6 +297,7 @@ impl Cta {
         self.clear_memory(launch);
         self.pc.fill(Block::ENTRY.0);
         self.ballots.fill(Ballot::default());
+        self.staged.clear();
         for (w, warp) in self.warps.iter_mut().enumerate() {
             let lanes = threads.saturating_sub(w as u32 * WARP).min(WARP);
             let live = if lanes == WARP { u32::MAX } else { (1 << lanes) - 1 };

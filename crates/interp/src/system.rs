@@ -92,12 +92,19 @@ pub fn system_call(
         SystemCall::CopyIn => return copy.copy::<u64, 2>(launch, cta, lane, Direction::In),
         SystemCall::CopyOut => return copy.copy::<u64, 2>(launch, cta, lane, Direction::Out),
         SystemCall::CopyFew => return copy.copy::<u8, 1>(launch, cta, lane, Direction::In),
+        SystemCall::Stage => {
+            cta.staged.entry(lane).or_default().push(operand);
+            return Ok(0);
+        }
+        SystemCall::WideExch | SystemCall::WideCas => return wide(launch, cta, lane, call, at),
+        SystemCall::Staged => return Ok(cta.staged.remove(&lane).and_then(|s| s.last().copied()).unwrap_or(0)),
         _ => {}
     }
     let (memory, in_cta) = cta.memory_of_lane(lane);
     let mut of = Reader { launch, memory, lane: in_cta, at };
     match call {
         SystemCall::Mbarrier(_) | SystemCall::CopyIn | SystemCall::CopyOut | SystemCall::CopyFew => Ok(0),
+        SystemCall::Stage | SystemCall::WideExch | SystemCall::WideCas | SystemCall::Staged => Ok(0),
         SystemCall::Vote => {
             cta.vote(lane, operand & 1 != 0);
             Ok(0)
@@ -143,6 +150,34 @@ pub fn system_call(
             Err(KernelFaultKind::Assert(Some(Box::new(Assertion { message, file, line, function }))))
         }
     }
+}
+
+/// An atomic operation on 128 bits, with the words that were staged; the high half of what was there is staged then.
+fn wide(
+    launch: &Launch<'_>,
+    cta: &mut Cta,
+    lane: usize,
+    call: SystemCall,
+    at: u64,
+) -> Result<u64, KernelFaultKind> {
+    let words = cta.staged.remove(&lane).unwrap_or_default();
+    let pair = |i: usize| match words.get(2 * i..2 * i + 2) {
+        Some(pair) => u128::from(pair[0]) | u128::from(pair[1]) << 64,
+        None => 0,
+    };
+    let in_cta = cta.memory_of_lane(lane).1;
+    let memory = cta.memory_of_mut(lane / WARP as usize);
+    let device = launch.device;
+    let old = match call {
+        SystemCall::WideCas => memory.atomic_cas(device, Space::Generic, in_cta, at, pair(0), pair(1)),
+        _ => memory.atomic_update(device, Space::Generic, in_cta, at, |_| pair(0)),
+    };
+    let old: u128 = old.map_err(|kind| {
+        KernelFaultKind::Memory(device.fault(kind, Space::Generic, at, 16, Access::Atomic))
+    })?;
+    cta.staged.insert(lane, vec![(old >> 64) as u64]);
+    cta.has_progressed(lane);
+    Ok(old as u64)
 }
 
 /// What a lane does with the mbarrier at a generic address. A CTA stays on its thread, so nobody comes between.

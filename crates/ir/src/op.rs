@@ -317,13 +317,21 @@ pub enum SystemCall {
     CopyOut,
     /// As `CopyIn`, any number of bytes, anywhere.
     CopyFew,
+    /// No arguments: the operand is the next of the words that this lane's next wide operation takes.
+    Stage,
+    /// The address is that of 128 bits, which become what has been staged (two words, the low one first) → the low half of what was there.
+    WideExch,
+    /// As `WideExch`; two words more, before the others, are what must have been there.
+    WideCas,
+    /// No arguments → the high half of what was there at this lane's last wide operation.
+    Staged,
 }
 
 impl SystemCall {
     /// Every one.
     pub fn all() -> impl Iterator<Item = SystemCall> {
         use SystemCall::*;
-        let plain = [Print, Allocate, Free, Assert, Vote, Votes, Probe, CopyIn, CopyOut, CopyFew];
+        let plain = [Print, Allocate, Free, Assert, Vote, Votes, Probe, CopyIn, CopyOut, CopyFew, Stage, WideExch, WideCas, Staged];
         plain.into_iter().chain(MbarrierOp::ALL.map(Mbarrier))
     }
 }

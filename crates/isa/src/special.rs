@@ -190,7 +190,7 @@ static ALL: &[SpecialRegister] = &[
     constant("%reserved_smem_offset_end", Ty::B32, RESERVED, 0x120),
     constant("%reserved_smem_offset_cap", Ty::B32, RESERVED, SHARED_RESERVED as u64),
     constant("%reserved_smem_offset_0", Ty::B32, RESERVED, 0),
-    constant("%reserved_smem_offset_1", Ty::B32, RESERVED, 0x20),
+    constant("%reserved_smem_offset_1", Ty::B32, RESERVED, 0),
     SpecialRegister {
         name: "%aggr_smem_size",
         ty: Ty::U32,

@@ -1,14 +1,15 @@
 //! The meaning of `atom` and `red`.
 
-use crate::copy::complete_tx;
+use crate::copy::{complete_tx, generic, system};
 use crate::data::access;
 use crate::{Cx, Outcome, Ty};
-use hostwarp_ir::{AtomicOp, FBin, IntBin, IntCmp, Mem, Op, Order, Round, Space, Type, Value};
+use hostwarp_ir::{AtomicOp, FBin, IntBin, IntCmp, Mem, Op, Order, Round, Space, SystemCall, Type, Value};
 
 pub(super) fn meaning(cx: &mut Cx<'_>) -> Outcome {
     let ty = cx.ty(".type");
     if ty == Ty::B128 {
-        return Err(format!("{} of 128 bits", cx.m.opcode));
+        wide(cx);
+        return Ok(());
     }
     let mem = access(cx, Order::Relaxed);
     let (address, operands) = (cx.src("a"), cx.elements("b"));
@@ -25,6 +26,31 @@ pub(super) fn meaning(cx: &mut Cx<'_>) -> Outcome {
         complete_tx(cx, bytes, cx.guard);
     }
     Ok(())
+}
+
+/// 128 bits at once: the lane stages the words, then acts, then asks for the other half of what was there.
+fn wide(cx: &mut Cx<'_>) {
+    let guard = cx.guard;
+    let space = cx.m.space();
+    let address = cx.src("a");
+    let at = generic(cx, address, space);
+    let none = cx.b.iconst(Type::I64, 0);
+    let compares = cx.get(".op") == Some(".cas");
+    let mut operands = vec![cx.src("b")];
+    if compares {
+        operands.push(cx.src("c"));
+    }
+    for operand in operands {
+        for half in 0..2 {
+            let word = cx.b.extract(operand, half);
+            system(cx, SystemCall::Stage, none, word, guard);
+        }
+    }
+    let call = if compares { SystemCall::WideCas } else { SystemCall::WideExch };
+    let low = system(cx, call, at, none, guard);
+    let high = system(cx, SystemCall::Staged, none, none, guard);
+    let old = cx.b.build(&[low, high]);
+    cx.set_elements("d", vec![old]);
 }
 
 /// One atomic operation; what was there before, as bits.

@@ -2,7 +2,7 @@
 //!
 //! Since PTX 6.0, sm_30.
 
-use crate::{Cx, Form, Room, since};
+use crate::{Cx, Form, Profile, Room, since};
 use hostwarp_ir::{IntBin, IntCmp, IntUn, Type, Value};
 
 /// `fns`
@@ -47,10 +47,22 @@ pub const ROOM: Room = Room {
         let position = cx.b.select(down, mirrored, position);
         let none = cx.b.iconst(Type::I32, 0xffff_ffff);
         let d = cx.b.select(found, position, none);
+        let d = match cx.profile {
+            Profile::Isa => d,
+            // Its code counts down from the amount of `c`, which is negative here.
+            Profile::Sm90 => {
+                let least = cx.b.cmp_imm(IntCmp::Eq, c, 0x8000_0000);
+                let nothing = cx.b.iconst(Type::I32, 0);
+                cx.b.select(least, nothing, d)
+            }
+        };
         cx.set("d", d);
         Ok(())
     },
-    notes: &["A position of 32 and more, which the manual leaves open, gives all ones."],
+    notes: &[
+        "A position of 32 and more, which the manual leaves open, gives all ones.",
+        "With `c` = −2^31 an H200 gives 0 (`conformance/kernels/extra.ptx`).",
+    ],
 };
 
 /// The position of the `n`-th 1 from below, if there are as many: halves are skipped that have too few.
