@@ -30,12 +30,18 @@ pub struct Set {
 }
 
 /// Every set.
-pub const SETS: [Set; 2] = [
+pub const SETS: [Set; 3] = [
     Set {
         name: "math",
         manifest: "conformance/kernels/math.txt",
         folder: "conformance/kernels",
         recording: "conformance/recordings/h200_math.txt",
+    },
+    Set {
+        name: "matrix",
+        manifest: "conformance/kernels/matrix/manifest.txt",
+        folder: "conformance/kernels/matrix",
+        recording: "conformance/recordings/h200_products.txt",
     },
     Set {
         name: "corpus",

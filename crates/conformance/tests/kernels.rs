@@ -6,7 +6,7 @@ use hostwarp_conformance::kernels::{Entry, Launch, Recording, Set};
 use std::path::Path;
 
 /// Kernels with a recording: a file that is missing or short does not go unnoticed.
-const RECORDED: [(&str, usize); 2] = [("corpus", 202), ("math", 747)];
+const RECORDED: [(&str, usize); 3] = [("corpus", 202), ("math", 747), ("matrix", 19)];
 
 fn jit(device: &Device) -> bool {
     let required = std::env::var("HOSTWARP_REQUIRE_LLVM").is_ok_and(|v| v == "1");
@@ -101,6 +101,12 @@ fn kernels_of_compilers_run_alike() {
 #[ignore = "a minute: the jit compiles every kernel"]
 fn all_kernels_of_compilers_run_alike() {
     replay("corpus", Part::All, |_| true);
+}
+
+/// Products of matrices in every kind of numbers, attention, layer norm; by hand, from nvcc and from Triton.
+#[test]
+fn kernels_of_matrices_give_the_bits_of_an_h200() {
+    replay("matrix", Part::All, |_| true);
 }
 
 #[test]
