@@ -97,7 +97,9 @@ pub fn system_call(
             return Ok(0);
         }
         SystemCall::WideExch | SystemCall::WideCas => return wide(launch, cta, lane, call, at),
-        SystemCall::Staged => return Ok(cta.staged.remove(&lane).and_then(|s| s.last().copied()).unwrap_or(0)),
+        SystemCall::Staged => {
+            return Ok(cta.staged.remove(&lane).and_then(|s| s.last().copied()).unwrap_or(0));
+        }
         _ => {}
     }
     let (memory, in_cta) = cta.memory_of_lane(lane);
