@@ -5,7 +5,7 @@
 //! launches take, `hostwarp-bench --compile CASE...` with compile times. A case may be `saxpy:N`, a
 //! saxpy of so many elements, or `large:N`, a generated kernel of so many instructions. To see why a case takes its time:
 //! `hostwarp-bench --loop CONTESTANT CASE` runs it for five seconds, for a profiler to watch (`"jit avx2"` as if the CPU had no more, `"jit quick"` and `"jit best"` with one effort), and
-//! `hostwarp-bench --suite` measures the kernels of `bench/suite`, and `hostwarp-bench --emit ir|plan|llvm CASE` prints what the kernel looks like on its way.
+//! `hostwarp-bench --suite` measures the kernels of `bench/suite`, and `hostwarp-bench --emit ir|plan|vector|llvm CASE` prints what the kernel looks like on its way.
 #![forbid(unsafe_code)]
 
 mod case;
@@ -187,8 +187,9 @@ fn emit(what: &str, case: &case::Case) -> Result {
     let what = match what {
         "ir" => hostwarp::Emit::Ir,
         "plan" => hostwarp::Emit::Plan,
+        "vector" => hostwarp::Emit::Vector,
         "llvm" => hostwarp::Emit::Llvm,
-        _ => return Err(format!("`{what}` is none of ir, plan, llvm")),
+        _ => return Err(format!("`{what}` is none of ir, plan, vector, llvm")),
     };
     let device = hostwarp::Device::new().map_err(|e| e.to_string())?;
     let module = device.load(&case.kernel, &case.ptx).map_err(|e| e.to_string())?;

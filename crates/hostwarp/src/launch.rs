@@ -525,8 +525,6 @@ impl<'a> LaunchBuilder<'a> {
             }
             Emit::Plan => Ok(program.plan().to_string()),
             Emit::Vector => {
-                let program =
-                    self.program(Assume::for_block(block, Choice::vector_lanes(program.func(), block)))?;
                 let kernel = KernelText::vector(&program, program.plan().assume);
                 Ok(kernel.map_err(|e| Error::launch(e.to_string()))?.to_string())
             }
@@ -683,13 +681,13 @@ impl<'a> LaunchBuilder<'a> {
             None => {}
         }
         let program = self.program(Assume::for_block(block, 32))?;
-        let lanes = Choice::vector_lanes(program.func(), block);
-        let by_vector = || Paths::by_vector(program.func(), program.plan(), block, lanes);
+        let (func, plan, target) = (program.func(), program.plan(), self.kernel.module().device().target());
+        let (target, far) = (target.as_ref().ok(), self.is_far(block));
+        let lanes = KernelText::width(&program, block, target);
+        let by_vector = || Paths::by_vector(func, plan, block, lanes);
         if self.paths.map_or_else(by_vector, |paths| paths == Paths::Vector) {
             return Ok((lanes, Some(Paths::Vector)));
         }
-        let (func, plan, target) = (program.func(), program.plan(), self.kernel.module().device().target());
-        let (target, far) = (target.as_ref().ok(), self.is_far(block));
         Ok((Choice { func, plan, block, target, far }.lanes(), self.paths))
     }
 

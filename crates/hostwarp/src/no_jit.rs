@@ -87,6 +87,11 @@ impl KernelText {
         Err(JitError(()))
     }
 
+    /// Nothing is compiled, so nothing depends on it.
+    pub fn width(_: &Program, _: [u32; 3], _: Option<&target::Target>) -> u32 {
+        32
+    }
+
     /// Refuses every kernel.
     pub fn vector(_: &Program, _: hostwarp_plan::Assume) -> Result<String, JitError> {
         Err(JitError(()))

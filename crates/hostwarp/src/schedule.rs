@@ -26,10 +26,13 @@ pub const RESIDENT: usize = 2048;
 /// Instructions, counted once per warp, after which a CTA that has had so many turns gives others one. In a cooperative launch CTAs are there to wait for
 /// each other, so none has it for long.
 fn budget(launch: &Launch<'_>, turns: u32) -> u64 {
+    // Where no loop looks as if it waited for others, nearly all have much to do.
+    let waits = launch.program.plan().loops.iter().any(|l| l.waits);
     match turns {
         _ if launch.grid_workspace != 0 => 1 << 14,
         0 => 1 << 23,
-        n => 1 << n.saturating_add(13).min(17),
+        n if waits => 1 << n.saturating_add(13).min(17),
+        n => 1 << n.saturating_add(16).min(20),
     }
 }
 

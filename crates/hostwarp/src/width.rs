@@ -17,13 +17,6 @@ pub(crate) struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// Lanes in a group of code made by way of the vector IR: a warp, and less where a warp would be several rows of the block and that is unobservable.
-    pub(crate) fn vector_lanes(func: &Function, block: [u32; 3]) -> u32 {
-        let one_row = |w: u32| block[1] * block[2] == 1 || block[0].is_multiple_of(w);
-        let fewer = [16, 8].into_iter().find(|w| one_row(*w));
-        fewer.filter(|_| !one_row(32) && may_split_warps(func)).unwrap_or(32)
-    }
-
     /// Narrower than a warp only where that is unobservable.
     pub(crate) fn lanes(&self) -> u32 {
         let Choice { func, block, .. } = *self;

@@ -2,10 +2,9 @@
 
 #![cfg(all(feature = "jit", unix, target_arch = "x86_64"))]
 
-use hostwarp::jit::Paths;
 use hostwarp::jit::llvm::{Llvm, Tier};
 use hostwarp::jit::object::undefined_symbols;
-use hostwarp::jit::target::{Target, X86Level};
+use hostwarp::jit::target::Target;
 use hostwarp::{Device, Emit};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,18 +15,11 @@ fn device() -> Device {
 
 /// The LLVM IR of a kernel, for blocks of 64 threads in a row.
 fn llvm_ir(file: &str, kernel: &str) -> String {
-    llvm_ir_of(file, kernel, None)
-}
-
-fn llvm_ir_of(file: &str, kernel: &str, paths: Option<Paths>) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
     let ptx = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let module = device().load(file, ptx).unwrap_or_else(|e| panic!("{e}"));
     let kernel = module.kernel(kernel).unwrap_or_else(|e| panic!("{e}"));
-    let mut launch = kernel.launch().block([64, 1, 1]);
-    if let Some(paths) = paths {
-        launch = launch.paths(paths);
-    }
+    let launch = kernel.launch().block([64, 1, 1]);
     launch.emit(Emit::Llvm).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -36,7 +28,9 @@ fn llvm_ir_of(file: &str, kernel: &str, paths: Option<Paths>) -> String {
 fn hot_path(text: &str) -> String {
     let mut blocks: HashMap<&str, Vec<&str>> = HashMap::new();
     let mut label = "";
-    for line in text.lines().take_while(|l| *l != "}") {
+    // Helpers come before it.
+    let kernel = text.split("define i32 @kernel(").nth(1).expect("a kernel");
+    for line in kernel.lines().take_while(|l| *l != "}") {
         match line.strip_suffix(':') {
             Some(l) => label = l,
             None => blocks.entry(label).or_default().push(line),
@@ -47,9 +41,9 @@ fn hot_path(text: &str) -> String {
         let all = line.split("label %").skip(1).map(|l| l.split([',', ' ']).next().unwrap_or(l).to_string());
         all.take(if cold { 1 } else { usize::MAX }).collect()
     };
-    // The first question is whether the group is whole.
-    let whole = text.lines().find(|l| l.contains("br i1 %whole,")).expect("a way for whole groups");
-    let mut open: Vec<String> = targets(whole).into_iter().take(1).collect();
+    // The switch at the beginning names the entry's way in first, behind what is never so.
+    let ways_in = text.lines().find(|l| l.contains("switch i32 %resume")).expect("ways in");
+    let mut open: Vec<String> = targets(ways_in).into_iter().skip(1).take(1).collect();
     let mut seen: HashSet<String> = HashSet::new();
     let mut out = String::new();
     while let Some(label) = open.pop() {
@@ -92,33 +86,6 @@ fn contiguous_accesses_are_whole_vectors() {
 }
 
 #[test]
-fn streams_are_asked_for_ahead() {
-    let Some(target) = Target::host() else { return };
-    let asked = |text: &str, own: &str| {
-        let line = |l: &&str| {
-            l.contains("call void @llvm.prefetch") && l.contains(&format!(", i32 {own}, i32 3, i32 1)"))
-        };
-        text.lines().filter(line).count()
-    };
-    // 64 lanes of four bytes are four lines: of x, and of y to be written.
-    let hot = hot_path(&llvm_ir("examples/saxpy.ptx", "saxpy"));
-    let all = asked(&hot, "0") + asked(&hot, "1");
-    if target.streams_alone() {
-        assert_eq!(all, 0, "{hot}");
-    } else {
-        assert!((asked(&hot, "1") >= 4) == target.asks_to_own() && all == 8, "{hot}");
-    }
-    // A window that slides over a and b is asked for before the loop; c is written behind it.
-    let hot = hot_path(&llvm_ir("bench/kernels/sad_window.ptx", "sad_window"));
-    let expected = match (target.streams_alone(), target.asks_to_own()) {
-        (true, _) => (0, 0),
-        (_, true) => (8, 4),
-        (_, false) => (12, 0),
-    };
-    assert_eq!((asked(&hot, "0"), asked(&hot, "1")), expected, "{hot}");
-}
-
-#[test]
 fn uniform_branches_are_plain_branches() {
     if Target::host().is_none() {
         return;
@@ -131,7 +98,7 @@ fn uniform_branches_are_plain_branches() {
     // A row that all lanes read is read once.
     assert!(hot.contains("= load i32, ptr"), "{hot}");
     // And a loop of different lengths takes masks, or this test says nothing.
-    let hot = hot_path(&llvm_ir_of("tests/kernels/loops.ptx", "loops", Some(Paths::Parting)));
+    let hot = hot_path(&llvm_ir("tests/kernels/loops.ptx", "loops"));
     assert!(hot.contains("x i1>"), "{hot}");
 }
 
@@ -218,18 +185,4 @@ fn narrow_vectors_only_where_nobody_can_tell() {
     // Nothing but the barrier's other side is the same memory.
     assert_eq!(lanes("st.shared.b32 [tile], %v; bar.sync 0; ld.shared.b32 %v, [tile];"), Some(16));
     assert_eq!(lanes("bar.sync 0; st.shared.b32 [tile], %v; ld.shared.b32 %v, [tile];"), Some(32));
-}
-
-#[test]
-fn rows_that_move_on_in_step_are_checked_once() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/kernels/sgemm.ptx");
-    // How many rows a group has depends on the CPU's registers: one kind for all machines.
-    let device = Device::builder().memory(1 << 26).threads(1).cpu(X86Level::Avx2).build().expect("a device");
-    let module = device.load("sgemm.ptx", std::fs::read(path).expect("a kernel")).expect("a module");
-    let kernel = module.kernel("sgemm").expect("a kernel");
-    let text = kernel.launch().block([16, 16, 1]).emit(Emit::Llvm).unwrap_or_else(|e| panic!("{e}"));
-    let hot = hot_path(&text);
-    // Two loads in the loop, of two rows each.
-    let checks = hot.lines().filter(|l| l.contains("load i64, ptr %window.") && l.contains(".from,")).count();
-    assert_eq!(checks, 2, "{hot}");
 }

@@ -382,6 +382,33 @@ impl Cta {
         }
     }
 
+    /// Whether lanes from `lane0` on have in a column of the frame what is at these distances from one value, modulo the column's width: those that `counts` says.
+    pub fn is_at_distances(
+        &mut self,
+        slot: u32,
+        bytes: usize,
+        lane0: u32,
+        distances: &[i64],
+        counts: impl Fn(u32) -> bool,
+    ) -> bool {
+        let column = slot as usize * self.pc.len() + lane0 as usize * bytes;
+        let Some(group) = self.frame.bytes_mut().get(column..column + distances.len() * bytes) else {
+            return false;
+        };
+        if bytes > 8 {
+            return false;
+        }
+        let shift = 64 - 8 * bytes as u32;
+        let mut origins =
+            (0u32..).zip(group.chunks_exact(bytes)).zip(distances).filter_map(|((lane, place), d)| {
+                let mut value = [0; 8];
+                value[..bytes].copy_from_slice(place);
+                counts(lane0 + lane).then(|| i64::from_le_bytes(value).wrapping_sub(*d) << shift)
+            });
+        let Some(origin) = origins.next() else { return true };
+        origins.all(|other| other == origin)
+    }
+
     /// Whether lanes have in a column of the frame what [`Cta::spread_out`] would have put there, those of the group that `counts` says.
     pub fn is_spread_out(
         &mut self,

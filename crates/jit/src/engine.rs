@@ -71,6 +71,7 @@ pub struct KernelText {
     stops: Vec<bool>,
     masked: Vec<bool>,
     shapes: Vec<Shape>,
+    distances: Vec<Option<Arc<[i64]>>>,
 }
 
 impl fmt::Debug for KernelText {
@@ -118,6 +119,7 @@ impl KernelText {
             stops: emitted.stops,
             masked: emitted.masked,
             shapes: program.plan().shape.clone(),
+            distances: vec![None; program.func().types.len()],
         })
     }
 
@@ -140,7 +142,15 @@ impl KernelText {
             stops,
             masked: vector.partial,
             shapes: vector.shapes,
+            distances: vector.distances,
         })
+    }
+
+    /// Lanes in a group, by the cost model of the vector IR.
+    pub fn width(program: &Program, block: [u32; 3], target: Option<&Target>) -> u32 {
+        let (count, bits) = target.map_or((32, 512), |t| (t.vector_registers(), t.vector_bits));
+        let registers = hostwarp_vector::Registers { count, bits };
+        hostwarp_vector::width(program.func(), program.plan(), block, registers)
     }
 
     /// The kernel in vector IR.
@@ -191,7 +201,7 @@ impl KernelText {
         };
         // SAFETY: every text we write defines it with this signature, and an object is one of such a text.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(find("kernel")?) };
-        let KernelText { program, assume, text, sites, stops, masked, shapes, paths, .. } = self;
+        let KernelText { program, assume, text, sites, stops, masked, shapes, distances, paths, .. } = self;
         let plain = |term: &Term| match term {
             Term::Barrier { kind, .. } => *kind == BarrierKind::Sync,
             _ => true,
@@ -207,6 +217,7 @@ impl KernelText {
             stops,
             masked,
             shapes,
+            distances,
             object,
             entry,
             paths,
@@ -237,6 +248,8 @@ pub struct JitKernel {
     masked: Vec<bool>,
     /// How values lie in the frame where only the first lane's is written.
     pub(crate) shapes: Vec<Shape>,
+    /// How far lanes are from each other in values that the frame has for each of them, where code relies on that.
+    pub(crate) distances: Vec<Option<Arc<[i64]>>>,
     object: Object,
     entry: Entry,
     paths: Paths,
@@ -401,7 +414,7 @@ impl JitKernel {
     /// were done before that one.
     fn go(&self, launch: &Launch<'_>, cta: &mut Cta, first: u64, count: u64, budget: u64) -> (u64, Outcome) {
         self.with_run(launch, cta, budget, |run| {
-            let (done, step) = run.many(first, count);
+            let (done, step) = run.many(Block::ENTRY.0, first, count);
             let outcome = match step {
                 Step::Done => Outcome::Done,
                 Step::Fault(fault) => Outcome::Fault(fault),
@@ -535,6 +548,15 @@ impl Run<'_> {
         self.count_groups();
         self.masks.resize(launch.program.func().blocks.len(), Lanes::NONE);
         loop {
+            if let Some(at) = self.round_start() {
+                let number = self.cta_number();
+                match self.many(at, number, 1).1 {
+                    Step::Done => self.exit_all(),
+                    Step::Fault(fault) => return Outcome::Fault(fault),
+                    Step::Split => return self.interpret(),
+                    Step::Idle | Step::Ran => {}
+                }
+            }
             let mut ran = false;
             for lane0 in (0..launch.lanes()).step_by(self.width as usize) {
                 // Once the budget is used up only those go on that cannot be left as they are.
@@ -561,9 +583,65 @@ impl Run<'_> {
         }
     }
 
-    /// Runs CTAs from their entry on, without looking at single groups as long as all of a CTA go the same way. Answers how many are
-    /// done, and where the one after them is.
-    fn many(&mut self, first: u64, count: u64) -> (u64, Step) {
+    /// The place all groups of the CTA are at, if compiled code can go on from there with one after the other.
+    fn round_start(&mut self) -> Option<u32> {
+        let (launch, kernel) = (self.engine.launch, self.engine.kernel);
+        let threads = launch.threads();
+        let at = Block(*self.cta().pc.first()?);
+        // Other code takes groups that are not whole from their beginning only.
+        if kernel.paths != Paths::Vector {
+            return None;
+        }
+        if !kernel.in_one_go || self.left <= 0 || at == Block::ENTRY || !kernel.starts_at(at) {
+            return None;
+        }
+        if self.cta().pc[..threads as usize].iter().any(|pc| *pc != at.0) {
+            return None;
+        }
+        for lane0 in (0..threads).step_by(self.width as usize) {
+            let lanes = self.threads_of(lane0);
+            if self.lanes_of(lane0) != (lanes, lanes) || lanes != self.all_lanes() && !kernel.is_masked(at) {
+                return None;
+            }
+            let group = (lane0 / self.width) as usize;
+            if !self.converged[group] && !kernel.is_as_planned(self.cta(), lane0, lanes, at) {
+                return None;
+            }
+            if !self.is_spread_out(lane0, at) {
+                return None;
+            }
+        }
+        self.converged.fill(false);
+        Some(at.0 | abi::BRIEF)
+    }
+
+    /// The lanes of a group that can go on, and those that have not exited.
+    fn lanes_of(&mut self, lane0: u32) -> (Lanes, Lanes) {
+        let (mut ready, mut live) = (Lanes::NONE, Lanes::NONE);
+        let warps = (lane0 / WARP) as usize..(lane0 + self.width).div_ceil(WARP) as usize;
+        for (n, warp) in self.cta().warps()[warps].iter().enumerate() {
+            ready.add_warp(lane0, n, warp.ready);
+            live.add_warp(lane0, n, warp.live);
+        }
+        (ready & self.all_lanes(), live & self.all_lanes())
+    }
+
+    fn cta_number(&mut self) -> u64 {
+        let ([x, y, z], [nx, ny, _]) =
+            (self.cta().index.map(u64::from), self.engine.launch.grid.map(u64::from));
+        (z * ny + y) * nx + x
+    }
+
+    fn exit_all(&mut self) {
+        for lane0 in (0..self.engine.launch.threads()).step_by(self.width as usize) {
+            let lanes = self.threads_of(lane0);
+            self.ended(lane0, lanes, abi::EXITED);
+        }
+    }
+
+    /// Runs CTAs from a place on that all groups of the first are at, without looking at single groups as long as all of a CTA go the same way. Answers
+    /// how many are done, and where the one after them is.
+    fn many(&mut self, start: u32, first: u64, count: u64) -> (u64, Step) {
         let launch = self.engine.launch;
         let ctas = u32::try_from(count).unwrap_or(u32::MAX);
         let given = self.left;
@@ -574,7 +652,7 @@ impl Run<'_> {
         let frame = self.cta().frame.as_mut_ptr();
         let whole = u32::from(launch.threads() >= self.width);
         // SAFETY: as for a single group, below. The CTAs are all there, and all their groups of lanes.
-        let status = unsafe { (self.engine.kernel.entry)(self.ctx, frame, 0, Block::ENTRY.0, whole) };
+        let status = unsafe { (self.engine.kernel.entry)(self.ctx, frame, 0, start, whole) };
         self.ctx.many = 0;
         let done = u64::from(ctas - self.ctx.ctas);
         let spent = given - self.ctx.fuel;
@@ -684,14 +762,8 @@ impl Run<'_> {
     /// Runs the lanes of a group that can go on, once.
     fn group(&mut self, lane0: u32) -> Step {
         let launch = self.engine.launch;
-        let (mut ready, mut live) = (Lanes::NONE, Lanes::NONE);
         let width = self.width;
-        let warps = (lane0 / WARP) as usize..(lane0 + width).div_ceil(WARP) as usize;
-        for (n, warp) in self.cta().warps()[warps].iter().enumerate() {
-            ready.add_warp(lane0, n, warp.ready);
-            live.add_warp(lane0, n, warp.live);
-        }
-        (ready, live) = (ready & self.all_lanes(), live & self.all_lanes());
+        let (ready, live) = self.lanes_of(lane0);
         if ready.is_empty() {
             return Step::Idle;
         }

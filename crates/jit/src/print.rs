@@ -501,7 +501,8 @@ group:
         let int = Shape::new(self.k.bits().elem, 1);
         let flag = Shape::new(Elem::I1, 1);
         let n = self.t.intrinsic(&format!("{name}.{}", int.suffix()), int, &[(int, bits), (flag, "false")]);
-        let n = self.t.convert("zext", int, &n, Shape::new(Elem::I32, 1));
+        let way = if self.w == 64 { "trunc" } else { "zext" };
+        let n = self.t.convert(way, int, &n, Shape::new(Elem::I32, 1));
         self.t.inst(format_args!("and i32 {n}, {}", self.w - 1))
     }
 
@@ -510,8 +511,8 @@ group:
         let whole = self.whole();
         let at = offset_of!(Ctx, active);
         self.per_group("active.at", |_| format!("getelementptr i8, ptr %ctx, i64 {at}"));
-        self.per_group("active.word", |_| "load i64, ptr %active.at, align 8".into());
-        self.per_group("active.bits", |_| format!("trunc i64 %active.word to i{w}"));
+        // The first of the words that hold them.
+        self.per_group("active.bits", |_| format!("load i{w}, ptr %active.at, align 8"));
         self.per_group("active", |_| format!("select i1 {whole}, i{w} -1, i{w} %active.bits"))
     }
 
@@ -606,7 +607,7 @@ group:
                     format!("load i32, ptr {at}, align 4, !invariant.load !1")
                 });
             }
-            Special::LaneId if self.w == 32 => return "0".into(),
+            Special::LaneId if self.w >= 32 => return "0".into(),
             Special::LaneId => return self.per_group("laneid.first", |_| "and i32 %lane0, 31".into()),
             Special::WarpId => return self.per_group("warpid", |_| "lshr i32 %lane0, 5".into()),
             Special::SmId | Special::Clock | Special::Clock64 | Special::GlobalTimer => return "0".into(),
@@ -644,7 +645,11 @@ group:
             }
             Special::LaneId => {
                 let first = self.special(special);
-                self.spread(Elem::I32, &first, &(0..i64::from(w)).collect::<Vec<_>>())
+                self.spread(Elem::I32, &first, &(0..i64::from(w)).map(|l| l % 32).collect::<Vec<_>>())
+            }
+            Special::WarpId => {
+                let first = self.special(special);
+                self.spread(Elem::I32, &first, &(0..i64::from(w)).map(|l| l / 32).collect::<Vec<_>>())
             }
             _ => {
                 let one = Shape::new(if special.is_wide() { Elem::I64 } else { Elem::I32 }, 1);

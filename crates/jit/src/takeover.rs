@@ -62,6 +62,11 @@ impl JitKernel {
         let (func, plan) = (self.program().func(), self.program().plan());
         plan.live_in[at.index()].iter().all(|v| {
             let shape = self.shapes[v.index()];
+            if let (Some(distances), Some(slot)) = (&self.distances[v.index()], plan.frame.slot[v.index()]) {
+                let bytes = func.ty(*v).bytes();
+                return cta
+                    .is_at_distances(slot, bytes, lane0, distances, |lane| live.contains(lane - lane0));
+            }
             let stride = match shape {
                 Shape::Uniform => 0,
                 Shape::Affine { stride, may_wrap: false, .. } => stride,

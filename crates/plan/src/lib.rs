@@ -171,6 +171,8 @@ pub struct Plan {
     pub invariance: Vec<Invariance>,
     /// How each value differs between lanes, wherever it is used.
     pub shape: Vec<Shape>,
+    /// Values that control makes differ between lanes, whatever they are computed from: sync and temporal divergence.
+    pub by_control: Vec<bool>,
     /// Blocks whose terminator may split the lanes of a group.
     pub divergent: Vec<bool>,
     /// Blocks that may be run by only part of the lanes of a group that entered the kernel together.
@@ -202,7 +204,7 @@ impl Plan {
         let remat = remat(func);
         let invariance = invariance(func, &order);
         let live = Liveness::new(func, &order, &remat);
-        let shape::Shapes { shape, divergent, masked, split } =
+        let shape::Shapes { shape, divergent, masked, split, by_control } =
             shape::shapes(func, &order, &position, &loops, &loop_of, assume, &invariance);
         for (l, split) in loops.iter_mut().zip(split) {
             l.divergent_exit = split;
@@ -223,6 +225,7 @@ impl Plan {
             remat,
             invariance,
             shape,
+            by_control,
             divergent,
             masked,
             frame,

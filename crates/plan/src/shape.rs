@@ -20,6 +20,8 @@ pub(crate) struct Shapes {
     pub(crate) masked: Vec<bool>,
     /// By loop: some lanes may leave while others go round.
     pub(crate) split: Vec<bool>,
+    /// By value: sync or temporal divergence.
+    pub(crate) by_control: Vec<bool>,
 }
 
 /// Something to be looked at; blocks by position.
@@ -164,6 +166,7 @@ pub(crate) fn shapes(
     }
     #[cfg(debug_assertions)]
     a.check_fixed_point();
+    let by_control = a.diverge_by_control();
     let masked = a.control.masked();
     let by_block = |flag: &dyn Fn(usize) -> bool| {
         position.iter().map(|at| *at != u32::MAX && flag(*at as usize)).collect()
@@ -173,6 +176,7 @@ pub(crate) fn shapes(
         divergent: by_block(&|at| a.control.is_divergent(at)),
         masked: by_block(&|at| masked[at]),
         split: (0..loops.len()).map(|l| a.control.is_split(l)).collect(),
+        by_control,
     }
 }
 
@@ -430,35 +434,53 @@ impl Analysis<'_> {
 
     /// What a parameter gets from an argument.
     fn arrives(&mut self, param: Value, handed: Handed) -> Option<Shape> {
+        let shape = self.shape[handed.arg.index()]?;
+        Some(if self.arrives_apart(param, handed)? { Shape::Varying } else { shape })
+    }
+
+    /// Whether lanes bring a parameter different values because they come different ways, or from different iterations.
+    fn arrives_apart(&mut self, param: Value, handed: Handed) -> Option<bool> {
         let Handed { arg, back } = handed;
-        let shape = self.shape[arg.index()]?;
         let to = self.home[param.index()]?;
         let at = self.position[to.index()] as usize;
         // By different edges at the same time.
         if self.control.is_join(at, back) && self.mixed[param.index()][usize::from(back)] {
-            return Some(Shape::Varying);
+            return Some(true);
         }
         // Kept once for all, it would be overwritten while others need it.
         if back && arg != param && self.control.is_overtaken(at) {
-            return Some(Shape::Varying);
+            return Some(true);
         }
         // Lanes that leave a loop at different times take different values along.
         let invariant = self.invariance[arg.index()] != Invariance::None;
-        if !invariant && self.left(arg, to).iter().any(|l| self.control.reach.contains(*l, at)) {
-            return Some(Shape::Varying);
+        Some(!invariant && self.left(arg, to).iter().any(|l| self.control.reach.contains(*l, at)))
+    }
+
+    /// By value, whether control makes it differ between lanes, whatever it is computed from.
+    fn diverge_by_control(&mut self) -> Vec<bool> {
+        let mut by_control: Vec<bool> =
+            (0..self.shape.len()).map(|v| self.is_taken_apart(Value(v as u32))).collect();
+        for b in self.order {
+            for p in &self.func.block(*b).params {
+                let apart = (0..self.handed[p.index()].len())
+                    .any(|n| self.arrives_apart(*p, self.handed[p.index()][n]) == Some(true));
+                by_control[p.index()] |= apart;
+            }
         }
-        Some(shape)
+        by_control
+    }
+
+    /// Whether lanes take it out of a loop that they leave at different times.
+    fn is_taken_apart(&mut self, v: Value) -> bool {
+        let reach = &mut self.control.reach;
+        self.escapes[v.index()].iter().any(|(l, at)| reach.contains(*l, *at))
     }
 
     /// Joins a shape into a value's.
     fn raise(&mut self, v: Value, new: Option<Shape>) {
-        let escaped = |a: &mut Self| {
-            let reach = &mut a.control.reach;
-            a.escapes[v.index()].iter().any(|(l, at)| reach.contains(*l, *at))
-        };
         let old = self.shape[v.index()];
         let mut joined = either(old, new);
-        if joined.is_some_and(|s| s != Shape::Varying) && escaped(self) {
+        if joined.is_some_and(|s| s != Shape::Varying) && self.is_taken_apart(v) {
             joined = Some(Shape::Varying);
         }
         if joined != old {

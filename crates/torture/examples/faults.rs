@@ -34,9 +34,15 @@ const FAULTS: &[Fault] = &[
     Fault { what: "threading of guards exits where the comparison fails", file: "ir/src/passes/guards.rs", from: "true => Term::Branch(*leaf, exit.clone(), next),", to: "true => Term::Branch(*leaf, next, exit.clone())," },
     Fault { what: "folding takes a predicate for its negation", file: "ir/src/passes/fold.rs", from: "if is_one == wanted { Same(c) }", to: "if is_one != wanted { Same(c) }" },
     Fault { what: "lanes that are not running take the other way of a branch", file: "jit/src/emit/control.rs", from: "to_no = self.t.inst(format_args!(\"and {lanes} {mask}, {to_no}\"));", to: "" },
-    Fault { what: "values that leave a loop at different turns count as uniform", file: "plan/src/shape.rs", from: "s != Shape::Varying) && escaped(self) {", to: "s != Shape::Varying) && false && escaped(self) {" },
+    Fault { what: "values that leave a loop at different turns count as uniform", file: "plan/src/shape.rs", from: "escapes[v.index()].iter().any(|(l, at)| reach.contains(*l, *at))", to: "escapes[v.index()].iter().any(|(l, at)| false && reach.contains(*l, *at))" },
     Fault { what: "lanes that leave a loop overwrite what others took out of it", file: "jit/src/emit/control.rs", from: "leaves_a_loop || sources", to: "sources" },
     Fault { what: "a barrier lets warps through when one is still missing", file: "interp/src/cta.rs", from: "b.arrivals += new.count_ones();", to: "b.arrivals += new.count_ones() + u32::from(warp == 1);" },
+    Fault { what: "in vector code lanes that are not running take the other way of a branch", file: "vector/src/lower/control.rs", from: "edges.push((no.clone(), self.int(IntBin::And, lanes, not)));", to: "edges.push((no.clone(), not));" },
+    Fault { what: "in vector code lanes that leave a loop overwrite what others took out of it", file: "vector/src/lower/control.rs", from: "leaves_a_loop || sources", to: "sources" },
+    Fault { what: "vector code of rows takes the row after next for the next", file: "vector/src/facts.rs", from: "Special::Tid(Axis::Y) => thread / x % y,", to: "Special::Tid(Axis::Y) => thread / x % y * 2," },
+    Fault { what: "vector code goes on with all lanes where some have exited", file: "vector/src/lower/control.rs", from: "let condition = self.compare(IntCmp::Eq, there, all);", to: "let condition = self.is_any(there);\n                let _ = all;" },
+    Fault { what: "vector code takes lanes that go both ways to go the first", file: "vector/src/lower/control.rs", from: "let condition = self.compare(IntCmp::Eq, bits, started);\n            self.end_with(Term::Branch { condition, yes: all, no: mixed, likely: true });", to: "let condition = self.compare(IntCmp::Eq, started, started);\n            self.end_with(Term::Branch { condition, yes: all, no: mixed, likely: true });" },
+    Fault { what: "shuffles of vector code reach half of the warp", file: "jit/src/print.rs", from: "&args[1], &Text::constant(ints, 31)", to: "&args[1], &Text::constant(ints, 15)" },
     Fault { what: "shuffles reach half of the warp", file: "jit/src/emit/warp.rs", from: "&index, &Text::constant(ints, 31)", to: "&index, &Text::constant(ints, 15)" },
     Fault { what: "an extended index counts as evenly spaced even where it wraps", file: "plan/src/shape.rs", from: "Affine { stride, by_row, .. } => affine(stride, true, by_row),", to: "Affine { stride, by_row, .. } => affine(stride, false, by_row)," },
     Fault { what: "what differs between lanes by a branch counts as uniform behind it", file: "plan/src/shape.rs", from: "if self.control.is_join(at, back) && self.mixed", to: "if false && self.control.is_join(at, back) && self.mixed" },
@@ -81,7 +87,7 @@ const FAULTS: &[Fault] = &[
 /// Faults in uniformity, reconvergence and liveness, that kernels of arbitrary control flow look for.
 #[rustfmt::skip]
 const SHAPES: &[Fault] = &[
-    Fault { what: "uniformity: what lanes take out of a loop at different iterations is uniform", file: "plan/src/shape.rs", from: "s != Shape::Varying) && escaped(self) {", to: "s != Shape::Varying) && false && escaped(self) {" },
+    Fault { what: "uniformity: what lanes take out of a loop at different iterations is uniform", file: "plan/src/shape.rs", from: "escapes[v.index()].iter().any(|(l, at)| reach.contains(*l, *at))", to: "escapes[v.index()].iter().any(|(l, at)| false && reach.contains(*l, *at))" },
     Fault { what: "uniformity: where divergent paths join parameters are uniform", file: "plan/src/shape.rs", from: "if self.control.is_join(at, back) && self.mixed", to: "if false && self.control.is_join(at, back) && self.mixed" },
     Fault { what: "uniformity: a switch does not diverge", file: "plan/src/shape.rs", from: "!same(*v) && term.only().is_none()", to: "!same(*v) && term.only().is_none() && !matches!(term, Term::Switch(..))" },
     Fault { what: "uniformity: a loop that lanes leave by different exits is left by all at once", file: "plan/src/shape.rs", from: "map(|l| a.control.is_split(l))", to: "map(|l| a.control.is_split(l) && l > loops.len())" },

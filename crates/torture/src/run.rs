@@ -419,7 +419,8 @@ impl Bench {
             let (engine, effort) = (Engine::Jit, Some(Effort::Best));
             Variant { engine, width, threads, effort, paths: None, turn: None }
         };
-        let vector = Variant { paths: Some(Paths::Vector), ..jit(None, 1) };
+        let lanes = *r.pick(&[None, None, None, Some(8), Some(16), Some(64)]);
+        let vector = Variant { paths: Some(Paths::Vector), ..jit(lanes, 1) };
         if self.only_vector {
             let effort = Some(*r.pick(&[Effort::Quick, Effort::Best]));
             let (vector, turn) = (Variant { effort, ..vector }, *r.pick(&[1, 20, 100, 500]));

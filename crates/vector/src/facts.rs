@@ -12,6 +12,9 @@ use hostwarp_ir::{Axis, Block, Elem, Function, Inst, IntBin, IntUn, Op, Order, S
 use hostwarp_plan::{Assume, Plan, Shape};
 use std::sync::Arc;
 
+/// Threads in a block are no more than this.
+const MOST_THREADS: u64 = 1024;
+
 /// How a value differs between lanes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Lanes {
@@ -60,7 +63,7 @@ impl Fact {
     /// How far each lane is from lane 0, if that is known.
     pub fn from_first(&self) -> Option<Vec<i64>> {
         match &self.lanes {
-            Lanes::Spread(offsets) => Some(offsets.iter().map(|o| o - offsets[0]).collect()),
+            Lanes::Spread(offsets) => Some(offsets.iter().map(|o| o.wrapping_sub(offsets[0])).collect()),
             _ => None,
         }
     }
@@ -96,6 +99,8 @@ pub struct Facts {
     pub wraps: Vec<bool>,
     /// Lanes in a group.
     pub width: u32,
+    /// Lanes in a row of it.
+    row: u32,
 }
 
 struct Analysis<'a> {
@@ -104,8 +109,42 @@ struct Analysis<'a> {
     assume: Assume,
     of: Vec<Option<Fact>>,
     wraps: Vec<bool>,
-    /// Values that lanes take out of loops which they leave at different times.
-    escapes: Vec<bool>,
+}
+
+/// Whether lanes lie alike in every group: each place of a thread in its block is an origin and a constant for each lane.
+pub(crate) fn is_regular(assume: Assume) -> bool {
+    [Axis::X, Axis::Y, Axis::Z].into_iter().all(|a| place(Special::Tid(a), assume).is_some())
+}
+
+/// Where a thread is in a block of known size, if its lanes lie alike in every group.
+fn place(s: Special, assume: Assume) -> Option<Fact> {
+    let [x, y, z] = assume.block?.map(u64::from);
+    let (w, threads) = (u64::from(assume.group), x * y * z);
+    if threads == 0 || threads > MOST_THREADS {
+        return None;
+    }
+    let of = |thread: u64| match s {
+        // Lanes of a group that is not whole go on along x.
+        Special::Tid(Axis::X) if y * z == 1 => thread,
+        Special::Tid(Axis::X) => thread % x,
+        Special::Tid(Axis::Y) => thread / x % y,
+        Special::Tid(Axis::Z) => thread / x / y,
+        Special::LaneId => thread % 32,
+        _ => thread / 32,
+    };
+    let offsets: Arc<[i64]> = (0..w).map(|lane| of(lane) as i64).collect();
+    let mut fact = Fact { lanes: Lanes::Spread(offsets.clone()), align: 64, most: 0, value: None };
+    for first in (0..threads).step_by(w as usize) {
+        let origin = of(first);
+        fact.align = fact.align.min(origin.trailing_zeros());
+        fact.most = fact.most.max(origin);
+        let alike = |lane: u64| of(first + lane) as i64 == origin as i64 + offsets[lane as usize];
+        if !(0..w.min(threads - first)).all(alike) {
+            return None;
+        }
+    }
+    fact.value = (fact.most == 0).then_some(0);
+    Some(fact)
 }
 
 /// Whether others can tell that an op was run: then its block cannot be run again.
@@ -120,14 +159,7 @@ impl Facts {
     /// Finds them, for groups of as many lanes as `assume` says.
     pub fn new(func: &Function, plan: &Plan, assume: Assume) -> Facts {
         let len = func.types.len();
-        let mut a = Analysis {
-            func,
-            plan,
-            assume,
-            of: vec![None; len],
-            wraps: vec![false; len],
-            escapes: escapes(func, plan),
-        };
+        let mut a = Analysis { func, plan, assume, of: vec![None; len], wraps: vec![false; len] };
         // Facts only go down, in few steps each; the bound is for what nobody thought of.
         for round in 0.. {
             let mut changed = false;
@@ -139,7 +171,7 @@ impl Facts {
             }
         }
         let of = a.of.into_iter().map(|f| f.unwrap_or_else(Fact::varying)).collect();
-        Facts { of, wraps: a.wraps, width: assume.group }
+        Facts { of, wraps: a.wraps, width: assume.group, row: assume.row() }
     }
 
     /// What is known of a value.
@@ -157,13 +189,22 @@ impl Facts {
         self.get(v).lanes == Lanes::Uniform
     }
 
+    /// How far lanes are from each other in a value that the frame has for each of them.
+    pub(crate) fn distances(&self, v: Value) -> Option<Arc<[i64]>> {
+        match &self.get(v).lanes {
+            Lanes::Spread(offsets) if self.shape(v) == Shape::Varying => Some(offsets.clone()),
+            _ => None,
+        }
+    }
+
     /// The value as the engines' frame has it where only lane 0's is written.
     pub fn shape(&self, v: Value) -> Shape {
         match self.get(v).from_first() {
             _ if self.is_uniform(v) => Shape::Uniform,
             Some(offsets) => {
                 let stride = offsets.get(1).copied().unwrap_or(0);
-                let even = offsets.iter().enumerate().all(|(l, o)| *o == stride.wrapping_mul(l as i64));
+                let even =
+                    (0i64..).zip(&offsets).all(|(l, o)| *o == stride.wrapping_mul(l % i64::from(self.row)));
                 match even && stride != 0 {
                     true => Shape::Affine { stride, may_wrap: false, by_row: false },
                     false => Shape::Varying,
@@ -172,19 +213,6 @@ impl Facts {
             None => Shape::Varying,
         }
     }
-}
-
-fn escapes(func: &Function, plan: &Plan) -> Vec<bool> {
-    let mut escapes = vec![false; func.types.len()];
-    for l in plan.loops.iter().filter(|l| l.divergent_exit) {
-        for b in &l.blocks {
-            let data = func.block(*b);
-            for v in data.params.iter().copied().chain(data.insts.iter().filter_map(|i| i.result)) {
-                escapes[v.index()] = true;
-            }
-        }
-    }
-    escapes
 }
 
 impl Analysis<'_> {
@@ -198,11 +226,10 @@ impl Analysis<'_> {
         }
         for t in data.term.targets() {
             for (p, arg) in func.block(t.block).params.iter().zip(&t.args) {
-                let new = match (self.plan.shape[p.index()], &self.of[arg.index()]) {
-                    (_, None) => continue,
-                    (Shape::Varying, _) => Fact::varying(),
-                    (_, Some(new)) => new.clone(),
-                };
+                let Some(mut new) = self.of[arg.index()].clone() else { continue };
+                if self.plan.by_control[p.index()] {
+                    new = Fact::varying();
+                }
                 let new = self.of[p.index()].as_ref().map_or(new.clone(), |old| old.meet(&new));
                 let new = self.at_least_planned(*p, new);
                 changed |= self.lower_to(*p, Some(new), give_up);
@@ -238,7 +265,8 @@ impl Analysis<'_> {
         match self.plan.shape[v.index()] {
             Shape::Uniform if fact.lanes != Lanes::Uniform => Fact::uniform(elem),
             Shape::Affine { stride, may_wrap: false, by_row: false } if fact.lanes == Lanes::Varying => {
-                let lanes = (0..i64::from(self.assume.group)).map(|l| l * stride).collect();
+                let row = i64::from(self.assume.row());
+                let lanes = (0..i64::from(self.assume.group)).map(|l| l % row * stride).collect();
                 Fact { lanes: Lanes::Spread(lanes), align: 0, most: u64::MAX, value: None }
             }
             _ => fact,
@@ -269,16 +297,18 @@ impl Analysis<'_> {
             let zeros = vec![0; self.assume.group as usize].into();
             fact.lanes = if i.op.is_pure() { Lanes::Spread(zeros) } else { Lanes::Varying };
         }
-        if fact.lanes != Lanes::Uniform
-            && self.escapes[r.index()]
-            && self.plan.shape[r.index()] == Shape::Varying
-        {
+        if self.plan.by_control[r.index()] {
             fact = Fact::varying();
         }
         Some(self.at_least_planned(r, fact))
     }
 
     fn special(&self, s: Special, elem: Elem) -> Fact {
+        if let Special::Tid(_) | Special::LaneId | Special::WarpId = s
+            && let Some(fact) = place(s, self.assume)
+        {
+            return fact;
+        }
         let w = self.assume.group;
         let number = || -> Arc<[i64]> { (0..i64::from(w)).collect() };
         let log = w.trailing_zeros();
@@ -387,13 +417,13 @@ impl Analysis<'_> {
         };
         Some(match (i.op, b) {
             (Op::Int(IntBin::Add), Some(b)) => Fact {
-                lanes: make(&|l| a.offset(l) + b.offset(l)),
+                lanes: make(&|l| a.offset(l).wrapping_add(b.offset(l))),
                 align: a.align.min(b.align),
                 most: bound(a.most.checked_add(b.most)),
                 value: None,
             },
             (Op::Int(IntBin::Sub), Some(b)) => Fact {
-                lanes: make(&|l| a.offset(l) - b.offset(l)),
+                lanes: make(&|l| a.offset(l).wrapping_sub(b.offset(l))),
                 align: a.align.min(b.align),
                 most: u64::MAX,
                 value: None,

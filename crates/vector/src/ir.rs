@@ -61,6 +61,13 @@ pub enum Form {
     Permuted(Arc<[u32]>),
     /// Rows of so many lanes each, which begin anywhere.
     Rows(u32),
+    /// Few runs of places, each by its distance from lane 0's place and its length; some places are those of several lanes.
+    Runs {
+        /// The runs.
+        runs: Vec<(i64, u32)>,
+        /// By lane: in which run, and where in it.
+        of: Vec<(u32, u32)>,
+    },
     /// Anything.
     Gather,
 }
@@ -98,12 +105,19 @@ pub struct Access {
     pub mask: Option<Reg>,
     /// Where the part of an allocation is remembered that was found last.
     pub window: u32,
+    /// Of a check: as many bytes more behind what each lane accesses.
+    pub more: u32,
 }
 
 impl Access {
     /// Bytes that a lane accesses.
     pub fn size(&self) -> u32 {
         self.ty.bytes() as u32
+    }
+
+    /// Bytes of a lane that a check looks at.
+    pub fn span(&self) -> u32 {
+        self.size() + self.more
     }
 
     /// The registers it uses.
@@ -119,9 +133,9 @@ impl Access {
         match &self.at {
             At::Spread { offsets, .. } => {
                 let (low, high) = offsets.iter().fold((0, 0), |(l, h), o| (l.min(*o), h.max(*o)));
-                (low, (high - low) as u64 + u64::from(self.size()))
+                (low, (high - low) as u64 + u64::from(self.span()))
             }
-            _ => (0, self.size().into()),
+            _ => (0, self.span().into()),
         }
     }
 }
@@ -334,6 +348,8 @@ pub struct Kernel {
     pub windows: Vec<(u64, u32)>,
     /// How values lie in the frame where a group leaves all of its lanes in one place.
     pub shapes: Vec<Shape>,
+    /// Of values that are varying there, but at known distances from each other: these. Code relies on it wherever it is entered.
+    pub distances: Vec<Option<Offsets>>,
 }
 
 impl Kernel {

@@ -3,6 +3,7 @@
 //! - [`Facts`] say how a value differs between the lanes of a group: a uniform origin plus a constant for each lane, with alignment and range;
 //! - [`lower`] makes [`Kernel`]s of them: blocks of instructions on narrow (one for the group) and wide (one per lane) registers, with
 //!   variables for what lives from block to block;
+//! - [`width`] picks how many lanes a group has;
 //! - [`verify`] says whether a kernel is well formed, [`Kernel`]'s `Display` is its text form (`run --emit vector`).
 //!
 //! Whoever prints it for a target decides nothing. The contract:
@@ -20,8 +21,10 @@ mod ir;
 mod lower;
 mod text;
 mod verify;
+mod width;
 
 pub use facts::{Fact, Facts, Lanes};
 pub use ir::{Access, At, BlockData, Form, Inst, Kernel, Label, Op, Place, Reg, Status, Term, Ty, Var};
 pub use lower::{Unsupported, covers, lower};
 pub use verify::verify;
+pub use width::{Registers, width};

@@ -1,17 +1,18 @@
 //! From a planned function to a vector kernel.
 //!
-//! Blocks in which all lanes of a group are together have no masks and real branches. All others are walked through in the plan's order, each with the
+//! Blocks in which all lanes of a group are converged have no masks and real branches. All others are walked through in the plan's order, each with the
 //! lanes that wait there in a variable, and skipped when there are none; behind the last block of a loop the walk goes back to its header if lanes wait there.
 
+mod clones;
 mod control;
 mod frame;
 mod memory;
 
 use crate::facts::{Facts, is_effect};
 use crate::ir::{BlockData, Inst, Kernel, Label, Op, Reg, Term, Ty, Var};
-use hostwarp_ir::{self as core, Block, Function, IntBin, IntCmp, Space, Type, Value};
+use hostwarp_ir::{self as core, Block, Function, IntBin, IntCmp, Type, Value};
 use hostwarp_plan::{Assume, Plan};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Why there is no vector code for a kernel.
@@ -21,7 +22,7 @@ pub struct Unsupported(pub String);
 /// More blocks than this in which lanes may wait, times what they need there, make a way out too long.
 const MOST_WAITING: usize = 4096;
 
-/// Lowers a kernel for groups of as many lanes as `assume` says, 8 to 32.
+/// Lowers a kernel for groups of as many lanes as `assume` says, 8 to 64.
 pub fn lower(func: &Function, plan: &Plan, assume: Assume) -> Result<Kernel, Unsupported> {
     covers(func, plan, assume)?;
     let facts = Facts::new(func, plan, assume);
@@ -34,48 +35,30 @@ pub fn lower(func: &Function, plan: &Plan, assume: Assume) -> Result<Kernel, Uns
 pub fn covers(func: &Function, plan: &Plan, assume: Assume) -> Result<(), Unsupported> {
     let refuse = |why: &str| Err(Unsupported(why.to_owned()));
     let w = assume.group;
-    if !matches!(w, 8 | 16 | 32) {
+    if !matches!(w, 8 | 16 | 32 | 64) {
         return refuse("groups of this many lanes");
-    }
-    if assume.rows != 1 {
-        return refuse("groups of several rows");
     }
     for b in &plan.order {
         let data = func.block(*b);
-        for i in &data.insts {
-            let writes = |s: Space| matches!(s, Space::Const | Space::Param);
-            match i.op {
-                core::Op::LaneRead | core::Op::Mma(_) | core::Op::Ballot | core::Op::ActiveMask
-                    if w != 32 =>
-                {
-                    return refuse("warp ops in groups that are no warps");
-                }
-                core::Op::Store(m) | core::Op::Atomic(_, m) if writes(m.space) => {
-                    return refuse("stores to constants or parameters");
-                }
-                _ => {}
-            }
+        let warp_op = |i: &core::Inst| {
+            matches!(i.op, core::Op::LaneRead | core::Op::Mma(_) | core::Op::Ballot | core::Op::ActiveMask)
+        };
+        if w != 32 && data.insts.iter().any(warp_op) {
+            return refuse("warp ops in groups that are no warps");
         }
         match &data.term {
             core::Term::WarpSync { .. } if w != 32 => {
                 return refuse("warp synchronisation in groups that are no warps");
             }
-            core::Term::Barrier { id, count, .. } => {
-                let varies = |v: &Value| plan.shape[v.index()] != hostwarp_plan::Shape::Uniform;
-                if varies(id) || count.as_ref().is_some_and(varies) {
-                    return refuse("barriers that differ between the lanes of a warp");
-                }
-            }
-            core::Term::Trap(_) | core::Term::Exit | core::Term::Jump(_) => {}
-            core::Term::Branch(..) | core::Term::Switch(..) | core::Term::WarpSync { .. } => {}
             core::Term::Call(_) | core::Term::Return(_) => return refuse("calls that were not linked"),
+            _ => {}
         }
     }
     Ok(())
 }
 
-/// An address, bytes and space, guard.
-type Checked = (Value, u32, Option<Value>);
+/// What has been checked: an address, bytes and space, guard; and which accesses at constant distances from there, first and last.
+type Checked = FxHashMap<(Value, u32, Option<Value>), (i64, i64)>;
 
 /// What is known of a value in the block being lowered.
 #[derive(Clone, Copy, Default)]
@@ -106,6 +89,10 @@ struct Lower<'a> {
     /// By block: where it begins, and the lanes that wait there.
     label: Vec<Label>,
     waiting: Vec<Option<Var>>,
+    /// By block that part of the lanes may run: where its code for all of them begins, if it has one ([`clones`]).
+    clone: Vec<Option<Label>>,
+    /// By block: whether lanes diverge at its end, but hardly ever do.
+    is_likely_uniform: Vec<bool>,
     /// By position: where the walk looks whether lanes wait, for blocks that they may wait at.
     walk: Vec<Label>,
     /// By position: what comes behind the block in the walk.
@@ -116,10 +103,10 @@ struct Lower<'a> {
     mask: Option<Reg>,
     /// Where to leave the block to: none once it has had an effect.
     exit: Option<Label>,
-    /// What was checked in the block, or before it: address, bytes, guard.
-    checked: FxHashSet<Checked>,
+    /// What was checked in the block, or before it.
+    checked: Checked,
     /// By block: what has been checked where it ends, for the one it leads to.
-    checked_by: Vec<FxHashSet<Checked>>,
+    checked_by: Vec<Option<Checked>>,
     windows: FxHashMap<(u64, u32, Value), u32>,
     /// Lanes that have exited (bits), and whether some are parked.
     exited: Option<Var>,
@@ -147,6 +134,7 @@ impl<'a> Lower<'a> {
             sites: vec![],
             windows: vec![],
             shapes: (0..len as u32).map(|v| facts.shape(Value(v))).collect(),
+            distances: (0..len as u32).map(|v| facts.distances(Value(v))).collect(),
         };
         let (mut remat, mut maker) = (vec![None; len], vec![None; len]);
         let (mut has_sync, mut sources) = (false, vec![vec![]; blocks]);
@@ -217,8 +205,10 @@ impl<'a> Lower<'a> {
             block: Block::ENTRY,
             mask: None,
             exit: None,
-            checked: FxHashSet::default(),
-            checked_by: vec![FxHashSet::default(); blocks],
+            checked: Checked::default(),
+            checked_by: vec![None; blocks],
+            clone: vec![],
+            is_likely_uniform: vec![],
             windows: FxHashMap::default(),
             exited,
             parked,
@@ -236,6 +226,10 @@ impl<'a> Lower<'a> {
         lower.walk = plan.order.iter().map(|b| lower.new_label(format!("walk.b{}", b.0))).collect();
         lower.after = plan.order.iter().map(|b| lower.new_label(format!("after.b{}", b.0))).collect();
         lower.end = lower.new_label("end");
+        lower.is_likely_uniform =
+            (0..blocks).map(|b| clones::is_likely_uniform(&lower, Block(b as u32))).collect();
+        let clone = clones::find(func, plan, &lower.is_likely_uniform);
+        lower.clone = (0..blocks).map(|b| clone[b].then(|| lower.new_label(format!("all.b{b}")))).collect();
         lower
     }
 
@@ -627,7 +621,8 @@ fn k_bits(width: u32) -> Type {
     match width {
         8 => Type::I8,
         16 => Type::I16,
-        _ => Type::I32,
+        32 => Type::I32,
+        _ => Type::I64,
     }
 }
 

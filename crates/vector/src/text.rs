@@ -30,6 +30,7 @@ impl Display for Access {
                     Form::Row => f.write_str("row")?,
                     Form::Permuted(_) => f.write_str("permuted row")?,
                     Form::Rows(n) => write!(f, "rows of {n}")?,
+                    Form::Runs { runs, .. } => write!(f, "runs {runs:?}")?,
                     Form::Gather => {
                         f.write_str("gather ")?;
                         offsets(f, o)?;

@@ -23,7 +23,11 @@ fn random(seed: &mut u64, len: usize) -> Function {
         });
         r
     };
-    for s in [Special::Tid(Axis::X), Special::Ctaid(Axis::X), Special::LaneId] {
+    for s in [Axis::X, Axis::Y, Axis::Z].map(Special::Tid).into_iter().chain([
+        Special::Ctaid(Axis::X),
+        Special::LaneId,
+        Special::WarpId,
+    ]) {
         add(&mut f, Op::Special(s), &[], Type::I32);
     }
     for _ in 0..len {
@@ -78,7 +82,8 @@ fn random(seed: &mut u64, len: usize) -> Function {
 }
 
 /// Every lane's values; a lane that has wrapped in an extension is told by `wrapped`.
-fn values(f: &Function, tid: u64, cta: u64) -> Vec<u64> {
+fn values(f: &Function, [x, y, _]: [u32; 3], thread: u64, cta: u64) -> Vec<u64> {
+    let (x, y) = (u64::from(x), u64::from(y));
     let mut all: Vec<u64> = vec![];
     for i in &f.blocks[0].insts {
         let types: Vec<Type> = i.args.iter().map(|a| f.ty(*a)).collect();
@@ -87,8 +92,11 @@ fn values(f: &Function, tid: u64, cta: u64) -> Vec<u64> {
         let ty = i.result.map_or(Type::I32, |r| f.ty(r));
         all.push(match i.op {
             Op::Const(bits) => bits & ty.elem.mask(),
-            Op::Special(Special::Tid(_)) => tid,
-            Op::Special(Special::LaneId) => tid % 32,
+            Op::Special(Special::Tid(Axis::X)) => thread % x,
+            Op::Special(Special::Tid(Axis::Y)) => thread / x % y,
+            Op::Special(Special::Tid(Axis::Z)) => thread / x / y,
+            Op::Special(Special::LaneId) => thread % 32,
+            Op::Special(Special::WarpId) => thread / 32,
             Op::Special(_) => cta,
             op => eval_op(op, &args, &types, ty, 1).map_or(0, |r| r[0]),
         });
@@ -99,17 +107,31 @@ fn values(f: &Function, tid: u64, cta: u64) -> Vec<u64> {
 #[test]
 fn facts_hold_in_every_lane() {
     let (mut seed, mut spread, mut bounded) = (7, 0, 0);
-    for round in 0..600 {
+    let shapes = [
+        ([256, 1, 1], 32),
+        ([96, 1, 1], 32),
+        ([64, 1, 1], 16),
+        ([32, 4, 1], 8),
+        ([16, 16, 1], 32),
+        ([128, 2, 1], 64),
+        ([4, 4, 8], 32),
+        ([24, 4, 1], 8),
+        ([6, 16, 1], 32),
+        ([12, 8, 2], 64),
+        ([45, 3, 1], 16),
+    ];
+    for round in 0..1100 {
         let f = random(&mut seed, 24);
-        let (block, width) =
-            [([256, 1, 1], 32), ([96, 1, 1], 32), ([64, 1, 1], 16), ([32, 4, 1], 8)][round % 4];
+        let (block, width) = shapes[round % shapes.len()];
         let assume = Assume::for_block(block, width);
         let plan = Plan::new(&f, assume);
         let facts = Facts::new(&f, &plan, assume);
-        for group in 0..block[0] / width {
+        let threads: u32 = block.iter().product();
+        for group in 0..threads.div_ceil(width) {
+            let there = width.min(threads - group * width);
             for cta in [0, 1, 12345, 0x7fff_ffff] {
                 let lanes: Vec<Vec<u64>> =
-                    (0..width).map(|l| values(&f, u64::from(group * width + l), cta)).collect();
+                    (0..there).map(|l| values(&f, block, u64::from(group * width + l), cta)).collect();
                 // What depends on an extension that wrapped is checked when running.
                 let mut off = vec![false; f.types.len()];
                 for (n, i) in f.blocks[0].insts.iter().enumerate() {
@@ -125,7 +147,7 @@ fn facts_hold_in_every_lane() {
                         Lanes::Spread(o) => o[l],
                         _ => 0,
                     };
-                    let even = (0..width as usize)
+                    let even = (0..there as usize)
                         .all(|l| lanes[l][n] == origin.wrapping_add_signed(offset(l)) & mask);
                     if facts.wraps[n] && !even {
                         off[n] = true;

@@ -40,10 +40,11 @@ impl Paths {
         }
     }
 
-    /// Whether a kernel goes by way of the vector IR unless something else is asked for: its lanes diverge, which costs the other way many times the text,
-    /// and it is covered. Where lanes stay converged groups of several warps are worth more.
+    /// Whether a kernel goes by way of the vector IR unless something else is asked for: it is covered. Where converged lanes meet at barriers the other way
+    /// is still faster: it takes a CTA in one piece, or many rows of a tile at once (a product of matrices in tiles: 9 times, a tree over shared memory: 4).
     pub fn by_vector(func: &Function, plan: &Plan, block: [u32; 3], lanes: u32) -> bool {
-        Paths::likely(func, plan, block.iter().product()) != Paths::Together
+        let waits = func.blocks.iter().any(|b| matches!(b.term, Term::Barrier { .. }));
+        !(waits && Paths::likely(func, plan, block.iter().product()) == Paths::Together)
             && hostwarp_vector::covers(func, plan, Assume::for_block(block, lanes)).is_ok()
     }
 

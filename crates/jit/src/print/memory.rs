@@ -165,7 +165,7 @@ impl Printer<'_> {
         let narrow = match &access.at {
             At::Spread { first: r, .. } | At::Lanes(r) | At::Uniform(r) => self.k.ty(*r).of.elem == Elem::I32,
         };
-        let mut places = self.places(access.space, size.into(), size);
+        let mut places = self.places(access.space, access.span().into(), size);
         let (mut each, mut one) = (self.addresses(access), I64);
         if narrow {
             // Spaces have less than 2^31 places.
@@ -219,7 +219,8 @@ impl Printer<'_> {
             None => "-1".into(),
         };
         let (low, len) = access.extent();
-        let (helper, spread) = (self.look_up(size, len), matches!(access.at, At::Spread { .. }));
+        let helper = self.look_up(size, access.span(), len);
+        let spread = matches!(access.at, At::Spread { .. });
         self.t.line(format_args!("store {all} {each}, ptr %addresses, align 64"));
         let found = self.t.inst(format_args!(
             "call i1 {helper}(ptr %ctx, ptr {from}, ptr %addresses, i{w} {bits}, i64 {low}, i1 {spread})"
@@ -228,13 +229,13 @@ impl Printer<'_> {
     }
 
     /// A function that looks every lane's address up in the table of granules, and remembers what the lowest is in: of lanes at known distances that of all, whether they take part or not.
-    fn look_up(&mut self, size: u32, len: u64) -> String {
+    fn look_up(&mut self, size: u32, span: u32, len: u64) -> String {
         let w = self.w;
-        let name = format!("@look_up.{size}.{len}");
+        let name = format!("@look_up.{size}.{span}.{len}");
         self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
         self.t.declarations.insert("declare i64 @llvm.umin.i64(i64, i64)".into());
         let (global, base_of_granules) = (offset_of!(Ctx, global), self.cpu.base);
-        let extend = format!("zext i{w} %lane.w to i64");
+        let extend = self.lane_to_i64();
         self.helpers.entry(name.clone()).or_insert_with(|| {
             format!(
                 "define internal i1 {name}(ptr %ctx, ptr %window, ptr %addresses, i{w} %bits, i64 %low, i1 %spread) noinline cold nounwind {{
@@ -261,7 +262,7 @@ look:
   %valid.32 = load i32, ptr %entry.at, align 4
   %valid = zext i32 %valid.32 to i64
   %within = and i64 %offset, 255
-  %end = add i64 %within, {size}
+  %end = add i64 %within, {span}
   %fits = icmp ule i64 %end, %valid
   %low.bits = and i64 %address, {align_mask}
   %aligned = icmp eq i64 %low.bits, 0
@@ -310,6 +311,14 @@ no:
             )
         });
         name
+    }
+
+    /// The number of a lane as an address needs it, from `%lane.w` of as many bits as there are lanes.
+    fn lane_to_i64(&self) -> String {
+        match self.w {
+            64 => "add i64 %lane.w, 0".into(),
+            w => format!("zext i{w} %lane.w to i64"),
+        }
     }
 
     /// A value as rows and gathers see it: one element per lane, several where it is wider than 64 bits.
@@ -374,8 +383,44 @@ no:
                 }
                 self.t.concat(one.times(one.n * len), &rows)
             }
+            At::Spread { form: Form::Runs { runs, of }, .. } if access.mask.is_none() => {
+                let at = self.place(access);
+                self.load_runs(access, &at, runs, of)
+            }
             _ => self.gather(access),
         }
+    }
+
+    /// Every run is loaded once, and its places go to the lanes they are of.
+    fn load_runs(&mut self, access: &Access, at: &str, runs: &[(i64, u32)], of: &[(u32, u32)]) -> Reg {
+        let (all, k) = (self.shape(Ty::wide(access.ty)), u32::from(access.ty.count));
+        let mut joined = String::new();
+        for (n, (offset, len)) in (0u32..).zip(runs) {
+            let there = self.step(at, *offset);
+            let run = self.load_row(access, &there, None, *len);
+            let from = Shape::new(access.ty.elem, len * k);
+            let here = |(run, place): &(u32, u32)| if *run == n { *place } else { 0 };
+            let each = match *len * k {
+                1 => self.t.repeat(from, &run, self.w),
+                _ => self.t.shuffle(
+                    from,
+                    &run,
+                    "poison",
+                    of.iter().map(here).flat_map(|place| (0..k).map(move |n| place * k + n)),
+                ),
+            };
+            joined = match n {
+                0 => each,
+                n => {
+                    let (w, side) = (self.w, |run: u32| u32::from(run == n));
+                    let order = (0..)
+                        .zip(of)
+                        .flat_map(|(lane, (run, _))| (0..k).map(move |e| side(*run) * w * k + lane * k + e));
+                    self.t.shuffle(all, &joined, &each, order)
+                }
+            };
+        }
+        joined
     }
 
     fn step(&mut self, at: &str, by: i64) -> Reg {
@@ -556,6 +601,7 @@ no:
     fn gather_helper(&mut self, part: Shape, index: Shape) -> String {
         let name = format!("@gather.{}.{}", part.suffix(), index.suffix());
         let (w, one, offset) = (self.w, part.times(1), index.times(1));
+        let extend = self.lane_to_i64();
         self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
         self.helpers.entry(name.clone()).or_insert_with(|| {
             let mut all = String::new();
@@ -585,7 +631,7 @@ some:
 loop:
   %left = phi i{w} [%bits, %some], [%rest, %loop]
   %lane.w = call i{w} @llvm.cttz.i{w}(i{w} %left, i1 false)
-  %lane = zext i{w} %lane.w to i64
+  %lane = {extend}
   %oa = getelementptr {offset}, ptr %o, i64 %lane
   %offset = load {offset}, ptr %oa, align 4
   %p = getelementptr i8, ptr %base, {offset} %offset
@@ -645,6 +691,7 @@ done:
     fn scatter_helper(&mut self, part: Shape, index: Shape) -> String {
         let name = format!("@scatter.{}.{}", part.suffix(), index.suffix());
         let (w, one, offset) = (self.w, part.times(1), index.times(1));
+        let extend = self.lane_to_i64();
         self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
         self.helpers.entry(name.clone()).or_insert_with(|| {
             format!(
@@ -659,7 +706,7 @@ entry:
 loop:
   %left = phi i{w} [%bits, %entry], [%rest, %loop]
   %lane.w = call i{w} @llvm.cttz.i{w}(i{w} %left, i1 false)
-  %lane = zext i{w} %lane.w to i64
+  %lane = {extend}
   %oa = getelementptr {offset}, ptr %o, i64 %lane
   %offset = load {offset}, ptr %oa, align 4
   %va = getelementptr {one}, ptr %v, i64 %lane
@@ -713,7 +760,7 @@ done:
         let name = format!("@atomic.{op_name}.{space}.{}.{}", one.suffix(), index.suffix());
         self.t.declarations.extend(t.declarations);
         self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
-        let (offset, size) = (index.times(1), ty.bytes());
+        let (offset, size, extend) = (index.times(1), ty.bytes(), self.lane_to_i64());
         self.helpers.entry(name.clone()).or_insert_with(|| {
             format!(
                 "define internal {all} {name}(ptr %base, {index} %offsets, i{w} %bits, {all} %values, {all} %expecteds) noinline nounwind {{
@@ -731,7 +778,7 @@ entry:
 loop:
   %left = phi i{w} [%bits, %entry], [%rest, %done]
   %lane.w = call i{w} @llvm.cttz.i{w}(i{w} %left, i1 false)
-  %lane = zext i{w} %lane.w to i64
+  %lane = {extend}
   %o.at = getelementptr {offset}, ptr %o, i64 %lane
   %offset = load {offset}, ptr %o.at, align 4
   %p = getelementptr i8, ptr %base, {offset} %offset

@@ -25,7 +25,12 @@ impl Lower<'_> {
         let mut exits = vec![];
         for at in 0..self.plan.order.len() {
             let b = self.plan.order[at];
-            self.block(b, &mut exits)?;
+            if self.plan.masked[b.index()] {
+                self.block(b, self.label[b.index()], true, &mut exits)?;
+            }
+            if let Some(label) = self.converged_label(b) {
+                self.block(b, label, false, &mut exits)?;
+            }
             self.walk_to(at);
             self.after(at);
         }
@@ -75,6 +80,17 @@ impl Lower<'_> {
     /// All lanes the group was started with go to the start of a block.
     fn enter_all(&mut self, b: Block) {
         if let Some(waiting) = self.waiting[b.index()].filter(|_| self.plan.masked[b.index()]) {
+            if let Some(converged) = self.converged_label(b) {
+                if !self.whole {
+                    return self.end_with(Term::Jump(converged));
+                }
+                let there = self.inst(Ty::narrow(self.k.bits()), Op::Active, vec![]);
+                let all = self.constant(self.k.bits(), u64::MAX);
+                let condition = self.compare(IntCmp::Eq, there, all);
+                let part = self.new_label("part");
+                self.end_with(Term::Branch { condition, yes: converged, no: part, likely: true });
+                self.start(part);
+            }
             // Of a group that was started in the middle not all lanes need be there.
             let started = match self.whole && !self.is_partial(b) {
                 true => self.all_lanes(),
@@ -96,19 +112,30 @@ impl Lower<'_> {
         self.is_start(b) && self.k.partial[b.index()]
     }
 
-    fn block(&mut self, b: Block, exits: &mut Vec<(Block, Label, Option<Reg>)>) -> Result<(), Unsupported> {
-        self.start(self.label[b.index()]);
+    /// The code of a block for when all lanes run it, if there is any.
+    fn converged_label(&self, b: Block) -> Option<Label> {
+        if self.plan.masked[b.index()] { self.clone[b.index()] } else { Some(self.label[b.index()]) }
+    }
+
+    fn block(
+        &mut self,
+        b: Block,
+        label: Label,
+        masked: bool,
+        exits: &mut Vec<(Block, Label, Option<Reg>)>,
+    ) -> Result<(), Unsupported> {
+        self.start(label);
         self.known.clear();
         self.block = b;
         self.mask = None;
         // Whoever comes here has come through the only block that leads here, with no other lanes.
         self.checked = match self.sources[b.index()][..] {
             [from] if !self.plan.is_back_edge(from, b) && !self.is_start(b) => {
-                self.checked_by[from.index()].clone()
+                self.checked_by[from.index()].clone().unwrap_or_default()
             }
             _ => Default::default(),
         };
-        if let Some(waiting) = self.waiting[b.index()].filter(|_| self.plan.masked[b.index()]) {
+        if let Some(waiting) = self.waiting[b.index()].filter(|_| masked) {
             let mask = self.get(waiting);
             let none = self.no_lanes();
             self.set(waiting, none);
@@ -121,7 +148,16 @@ impl Lower<'_> {
         for (index, i) in data.insts.iter().enumerate() {
             self.lower_inst(index, i)?;
         }
-        self.checked_by[b.index()] = std::mem::take(&mut self.checked);
+        // From either version of the block.
+        let mut checked = std::mem::take(&mut self.checked);
+        if let Some(others) = &self.checked_by[b.index()] {
+            checked.retain(|key, (first, last)| {
+                let Some((low, high)) = others.get(key) else { return false };
+                (*first, *last) = ((*first).max(*low), (*last).min(*high));
+                first <= last
+            });
+        }
+        self.checked_by[b.index()] = Some(checked);
         match self.mask {
             None => self.end_together(b, &data.term),
             Some(mask) => self.end_masked(b, &data.term, mask),
@@ -322,6 +358,24 @@ impl Lower<'_> {
 
     /// Lanes of a set go different ways.
     fn split(&mut self, b: Block, term: &core::Term, lanes: Reg) {
+        if let core::Term::Branch(c, yes, no) = term
+            && self.mask.is_none()
+            && self.is_likely_uniform[b.index()]
+        {
+            let said = self.wide(*c);
+            let said = self.int(IntBin::And, lanes, said);
+            let (bits, started) = (self.bits_of(said), self.started_bits());
+            let (some, all) = (self.new_label("some"), self.new_label("all"));
+            let (none, mixed) = (self.new_label("none"), self.new_label("mixed"));
+            let condition = self.is_any(bits);
+            self.end_with(Term::Branch { condition, yes: some, no: none, likely: false });
+            self.side(none, |l| l.go_all(b, no));
+            self.start(some);
+            let condition = self.compare(IntCmp::Eq, bits, started);
+            self.end_with(Term::Branch { condition, yes: all, no: mixed, likely: true });
+            self.side(all, |l| l.go_all(b, yes));
+            self.start(mixed);
+        }
         let mut edges: Vec<Edge> = vec![];
         match term {
             core::Term::Branch(c, yes, no) => {
@@ -374,7 +428,9 @@ impl Lower<'_> {
         self.pass(b, to, None);
         if self.plan.is_back_edge(b, to.block) {
             let exit = self.new_label(format!("fuel.b{}", to.block.0));
-            self.push(self.fuel(to.block, false, exit), vec![]);
+            // Where code cannot be entered the interpreter would have to go on.
+            let slack = !self.is_start(to.block);
+            self.push(self.fuel(to.block, slack, exit), vec![]);
             let here = self.at;
             self.side(exit, |l| {
                 l.forget(to.block);
@@ -385,7 +441,10 @@ impl Lower<'_> {
             });
             self.start(here);
         }
-        if let Some(waiting) = self.waiting[to.block.index()].filter(|_| self.plan.masked[to.block.index()]) {
+        if let Some(converged) = self.converged_label(to.block) {
+            return self.end_with(Term::Jump(converged));
+        }
+        if let Some(waiting) = self.waiting[to.block.index()] {
             let started = self.started();
             self.set(waiting, started);
         }
@@ -473,14 +532,47 @@ impl Lower<'_> {
         }
     }
 
+    /// Lanes arrive at a barrier: all at once where they name the same, else as many at once as do.
     fn arrive(&mut self, b: Block, term: &core::Term) {
         let core::Term::Barrier { id, count, .. } = term else { return };
-        let (bits, id) = (self.running(), self.narrow(*id));
-        let count = match count {
-            Some(count) => self.narrow(*count),
-            None => self.constant(Type::I32, u64::MAX),
-        };
-        self.push(Op::Arrive(b), vec![bits, id, count]);
+        let named: Vec<Value> = [*id].into_iter().chain(*count).collect();
+        let all = self.constant(Type::I32, u64::MAX);
+        let is_one = |l: &Self, v: &Value| l.facts.is_uniform(*v) || l.is_constant(*v);
+        if named.iter().all(|v| is_one(self, v)) {
+            let bits = self.running();
+            let mut args = vec![bits];
+            args.extend(named.iter().map(|v| self.narrow(*v)));
+            args.resize(3, all);
+            return self.push(Op::Arrive(b), args);
+        }
+        let each: Vec<Reg> = named.iter().map(|v| self.wide(*v)).collect();
+        let bits = self.running();
+        let rest = self.new_var(Ty::narrow(self.k.bits()));
+        self.set(rest, bits);
+        let (again, done) = (self.new_label("arrive"), self.new_label("arrived"));
+        self.end_with(Term::Jump(again));
+        self.start(again);
+        let left = self.get(rest);
+        let lowest = self.inst(Ty::narrow(Type::I32), Op::First, vec![left]);
+        let mut alike = self.inst(Ty::MASK, Op::Mask, vec![left]);
+        let mut args = vec![];
+        for wide in each {
+            let one = self.inst(Ty::narrow(Type::I32), Op::Extract, vec![wide, lowest]);
+            let splat = self.inst(Ty::wide(Type::I32), Op::Splat, vec![one]);
+            let same = self.compare(IntCmp::Eq, wide, splat);
+            alike = self.int(IntBin::And, alike, same);
+            args.push(one);
+        }
+        let arriving = self.bits_of(alike);
+        args.insert(0, arriving);
+        args.resize(3, all);
+        self.push(Op::Arrive(b), args);
+        let others = self.not(arriving);
+        let left = self.int(IntBin::And, left, others);
+        self.set(rest, left);
+        let condition = self.is_any(left);
+        self.end_with(Term::Branch { condition, yes: again, no: done, likely: false });
+        self.start(done);
     }
 
     fn trap(&mut self, b: Block) {
@@ -505,6 +597,17 @@ impl Lower<'_> {
         let (mask, after) = (self.get(waiting), self.after[at]);
         let bits = self.bits_of(mask);
         if self.plan.masked[b.index()] {
+            if let Some(converged) = self.clone[b.index()] {
+                let started = self.started_bits();
+                let condition = self.compare(IntCmp::Eq, bits, started);
+                let (all, some) = (self.new_label("met"), self.new_label("some"));
+                self.end_with(Term::Branch { condition, yes: all, no: some, likely: false });
+                self.start(all);
+                let none = self.no_lanes();
+                self.set(waiting, none);
+                self.end_with(Term::Jump(converged));
+                self.start(some);
+            }
             let condition = self.is_any(bits);
             return self.end_with(Term::Branch {
                 condition,

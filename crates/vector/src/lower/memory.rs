@@ -1,13 +1,19 @@
 //! Accesses: how lanes reach memory, what is checked, and what happens where a check fails.
 
 use super::Lower;
-use crate::facts::Lanes;
+use crate::facts::{Lanes, is_effect};
 use crate::ir::{Access, At, Form, Op, Reg, Term, Ty};
 use hostwarp_ir::{self as core, AtomicOp, Inst, IntBin, Mem, Order, Space, Type, Value};
 use std::sync::Arc;
 
 /// Rows of fewer lanes than this are gathered.
 const SHORTEST_ROW: usize = 4;
+
+/// More runs than this are gathered.
+const MOST_RUNS: usize = 4;
+
+/// Accesses that are further apart are checked by themselves.
+const MOST_APART: u64 = 4096;
 
 /// Addresses of more ops than this are not looked into.
 const MOST_OPS_DEEP: u32 = 12;
@@ -57,7 +63,7 @@ impl Lower<'_> {
     /// A load of a row if it turns out to be one, from lane 0's address on.
     fn load_likely_row(&mut self, index: usize, i: &Inst, access: Access) -> Reg {
         let At::Lanes(each) = access.at else { return self.checked_load(index, i, access, false) };
-        let checked = self.is_checked(i, &access);
+        let checked = self.check_for(index, i, &access, false).is_none();
         let (size, ty) = (i64::from(access.size()), Ty::wide(access.ty));
         let offsets: Arc<[i64]> = (0..i64::from(self.w)).map(|l| l * size).collect();
         let zero = self.constant(Type::I32, 0);
@@ -80,7 +86,7 @@ impl Lower<'_> {
             let known = self.known.clone();
             let value = match checked {
                 true => self.inst(ty, Op::Load(access.into()), vec![]),
-                false => self.load_behind_check(index, access, false),
+                false => self.load_behind_check(index, access.clone(), access, false),
             };
             self.set(result, value);
             self.end_with(Term::Jump(done));
@@ -136,16 +142,16 @@ impl Lower<'_> {
     /// A load behind its check; what a check that fails leads to depends on what the block has done.
     fn checked_load(&mut self, index: usize, i: &Inst, access: Access, narrow: bool) -> Reg {
         let ty = Ty { of: access.ty, wide: !narrow };
-        match self.is_checked(i, &access) {
-            true => self.inst(ty, Op::Load(access.into()), vec![]),
-            false => self.load_behind_check(index, access, narrow),
+        match self.check_for(index, i, &access, true) {
+            None => self.inst(ty, Op::Load(access.into()), vec![]),
+            Some(check) => self.load_behind_check(index, access, check, narrow),
         }
     }
 
-    fn load_behind_check(&mut self, index: usize, access: Access, narrow: bool) -> Reg {
+    fn load_behind_check(&mut self, index: usize, access: Access, check: Access, narrow: bool) -> Reg {
         let ty = Ty { of: access.ty, wide: !narrow };
         if let Some(exit) = self.exit {
-            self.push(Op::Check(access.clone().into(), exit), vec![]);
+            self.push(Op::Check(check.into(), exit), vec![]);
             return self.inst(ty, Op::Load(access.into()), vec![]);
         }
         let result = self.new_var(ty);
@@ -214,11 +220,16 @@ impl Lower<'_> {
     }
 
     fn checked_store(&mut self, index: usize, i: &Inst, access: Access, value: Reg, each: Reg) {
-        if self.is_checked(i, &access) {
-            return self.push(Op::Store(access.into()), vec![value]);
+        if matches!(access.space, Space::Const | Space::Param) {
+            // Nobody may: the engine says so.
+            let site = self.site(index);
+            return self.push(Op::Ask { site, access: access.into() }, vec![each]);
         }
+        let Some(check) = self.check_for(index, i, &access, true) else {
+            return self.push(Op::Store(access.into()), vec![value]);
+        };
         if let Some(exit) = self.exit {
-            self.push(Op::Check(access.clone().into(), exit), vec![]);
+            self.push(Op::Check(check.into(), exit), vec![]);
             return self.push(Op::Store(access.into()), vec![value]);
         }
         let (slow, done) = (self.new_label("slow"), self.new_label("done"));
@@ -239,7 +250,8 @@ impl Lower<'_> {
         let ty = self.ty(r);
         let window = self.window(i.args[0], ty.bytes() as u64, ty.bytes() as u32, mem.space);
         let mask = self.acting_with(i.guard);
-        let access = Access { space: mem.space, ty, volatile: true, at: At::Lanes(address), mask, window };
+        let access =
+            Access { space: mem.space, ty, volatile: true, at: At::Lanes(address), mask, window, more: 0 };
         let args: Vec<Reg> = i.args[1..].iter().map(|a| self.wide(*a)).collect();
         let data: Vec<Reg> = args.iter().rev().copied().collect();
         // What is asked of the system is the engine's: nothing is at the address that could be checked.
@@ -309,18 +321,93 @@ impl Lower<'_> {
         })
     }
 
-    /// Whether a check has been made in this block that covers this one; else it will have been.
-    fn is_checked(&mut self, i: &Inst, access: &Access) -> bool {
-        let key = (i.args[0], access.size() << 3 | space_number(access.space), i.guard);
+    /// What has to be checked before an access, unless that has been done. Accesses at constant distances from each other are checked all at once: those that follow
+    /// in the block before it has an effect will be made, too.
+    fn check_for(&mut self, index: usize, i: &Inst, access: &Access, widen: bool) -> Option<Access> {
         if self.is_proved(i.args[0], access) {
-            return true;
+            return None;
         }
-        let covered = self.checked.contains(&(key.0, key.1, None)) || self.checked.contains(&key);
-        // A check that comes back says nothing of what comes next.
-        if self.exit.is_some() {
-            self.checked.insert(key);
+        let (base, at) = self.base(i.args[0]);
+        let kind = access.size() << 3 | space_number(access.space);
+        let is_covered = |guard: Option<Value>| {
+            self.checked.get(&(base, kind, guard)).is_some_and(|(first, last)| (*first..=*last).contains(&at))
+        };
+        if is_covered(None) || is_covered(i.guard) {
+            return None;
         }
-        covered
+        let mut check = access.clone();
+        if self.exit.is_none() {
+            // A check that comes back says nothing of what comes next.
+            return Some(check);
+        }
+        let (first, last) = if widen { self.neighbours(index, i, access, base, at) } else { (at, at) };
+        self.checked.insert((base, kind, i.guard), (first, last));
+        if (first, last) == (at, at) {
+            return Some(check);
+        }
+        check.more = (last - first) as u32;
+        if first != at {
+            let back = |l: &mut Self, r: Reg| {
+                let ty = l.k.ty(r);
+                let by = l.inst(ty, Op::Const((first - at) as u64 & ty.of.elem.mask()), vec![]);
+                l.int(IntBin::Add, r, by)
+            };
+            check.at = match check.at {
+                At::Uniform(r) => At::Uniform(back(self, r)),
+                At::Lanes(r) => At::Lanes(back(self, r)),
+                At::Spread { first, offsets, form } => At::Spread { first: back(self, first), offsets, form },
+            };
+        }
+        check.window = self.window(i.args[0], check.extent().1, access.size(), access.space);
+        Some(check)
+    }
+
+    /// The first and the last of the accesses that follow an access in its block, before the block has had an effect, at constant distances from it.
+    fn neighbours(&self, index: usize, i: &Inst, access: &Access, base: Value, at: i64) -> (i64, i64) {
+        let (mut first, mut last) = (at, at);
+        let insts = &self.func.block(self.block).insts;
+        for next in &insts[index..] {
+            let (address, ty, mem) = match (&next.op, next.result) {
+                (core::Op::Load(mem), Some(r)) => (next.args[0], self.ty(r), *mem),
+                (core::Op::Store(mem), _) => (next.args[0], self.ty(next.args[1]), *mem),
+                (op, _) if is_effect(op) => break,
+                _ => continue,
+            };
+            let size = access.size();
+            let (other, there) = self.base(address);
+            let near = (there - at).unsigned_abs() <= MOST_APART && (there - at) % i64::from(size) == 0;
+            let alike = ty.bytes() as u32 == size && mem.space == access.space && next.guard == i.guard;
+            if other == base && near && alike {
+                (first, last) = (first.min(there), last.max(there));
+            }
+            if is_effect(&next.op) {
+                break;
+            }
+        }
+        (first, last)
+    }
+
+    /// An address as another value plus a constant.
+    fn base(&self, mut address: Value) -> (Value, i64) {
+        let bits = self.ty(address).elem.bits();
+        let mut sum = 0i64;
+        while let Some((b, n)) = self.maker[address.index()] {
+            let i = &self.func.block(b).insts[n];
+            let constant = |v: &Value| match self.remat[v.index()] {
+                Some(core::Op::Const(c)) => Some((c << (64 - bits)) as i64 >> (64 - bits)),
+                _ => None,
+            };
+            if i.op != core::Op::Int(IntBin::Add) {
+                break;
+            }
+            let (next, by) = match (constant(&i.args[0]), constant(&i.args[1])) {
+                (_, Some(by)) => (i.args[0], by),
+                (Some(by), _) => (i.args[1], by),
+                _ => break,
+            };
+            (address, sum) = (next, sum.wrapping_add(by));
+        }
+        (address, sum)
     }
 
     /// Whether all that lanes access is in static shared memory, wherever they are.
@@ -365,7 +452,7 @@ impl Lower<'_> {
             _ => At::Lanes(self.wide(address)),
         };
         let volatile = mem.order != Order::Weak;
-        let mut access = Access { space: mem.space, ty, volatile, at, mask: None, window: 0 };
+        let mut access = Access { space: mem.space, ty, volatile, at, mask: None, window: 0, more: 0 };
         access.window = self.window(address, access.extent().1, size as u32, mem.space);
         access
     }
@@ -440,5 +527,33 @@ fn form(offsets: &[i64], size: i64) -> Form {
         }
         len /= 2;
     }
-    Form::Gather
+    runs(offsets, size)
+}
+
+/// Runs of places, if they are few.
+fn runs(offsets: &[i64], size: i64) -> Form {
+    let mut places = offsets.to_vec();
+    places.sort_unstable();
+    places.dedup();
+    let mut runs: Vec<(i64, u32)> = vec![];
+    for at in places {
+        match runs.last_mut() {
+            Some((from, len)) if *from + i64::from(*len) * size == at => *len += 1,
+            _ => runs.push((at, 1)),
+        }
+    }
+    if runs.len() > MOST_RUNS {
+        return Form::Gather;
+    }
+    let of = |o: &i64| {
+        let run = runs.partition_point(|(from, _)| from <= o) - 1;
+        let within = (o - runs[run].0) / size;
+        (within < i64::from(runs[run].1) && (o - runs[run].0) % size == 0)
+            .then_some((run as u32, within as u32))
+    };
+    match offsets.iter().map(of).collect() {
+        Some(of) => Form::Runs { runs, of },
+        // They overlap.
+        None => Form::Gather,
+    }
 }
