@@ -601,10 +601,7 @@ fn constant_fits(c: &mut Checker<'_>, operand: &Operand<'_>, value: Const, index
     if value.int_bits().is_none_or(|bits| range.contains(bits as u32)) {
         return true;
     }
-    let upper =
-        if range.most == u32::MAX { "at least".into() } else { format!("at most {}, at least", range.most) };
-    let step = if range.step > 1 { format!(" and a multiple of {}", range.step) } else { String::new() };
-    let text = format!("`{}` must be {upper} {}{step}", c.syntax.text(operand.span), range.least);
+    let text = format!("`{}` must be {}", c.syntax.text(operand.span), range.in_words());
     c.report(Diagnostic::new(Code::BadOperand, text, operand.span));
     false
 }

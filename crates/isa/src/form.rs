@@ -7,7 +7,8 @@
 //! - `.name` is a set if the form's `sets` has one of that name, otherwise a literal modifier; `{.name}` may be left out.
 //! - An operand is a name with its type behind a colon (left out when shown to people): a type (`u32`), a modifier slot whose
 //!   type it takes (`.dtype`), `2.type` for twice as wide, or a [class](Class). `!` behind the type means "no immediate", `#` "only an immediate", `?` that `_` may
-//!   stand there and drop the result, `4*b32` a vector of four (`*b32`, `*.type`: of as many as the room's rule says), `<0..15>` which immediates may stand there, `<32../32>` from 32 on in steps of 32.
+//!   stand there and drop the result, `4*b32` a vector of four (`*b32`, `*.type`: of as many as the room's rule says), `<0..15>` which immediates may stand there, `<32../32>` from 32 on in steps of 32,
+//!   `<-1;1>` one of two, `<2^>` a power of two.
 //! - `{-}a`: may be negated. `{!}a`: may be complemented. `a{.asel}`: may have a selector; `d.dsel`: must have one.
 //! - `[a]`: an address. `d|p`: a pair; `d{|p}`: the second may be left out. `{, c}`: the operand may be left out.
 
@@ -154,22 +155,82 @@ pub struct Range {
     pub least: u32,
     /// The greatest.
     pub most: u32,
-    /// All must be a multiple of it.
-    pub step: u32,
+    /// Which of those between.
+    pub which: Which,
+}
+
+/// Which numbers of a [`Range`] it means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// The multiples of this.
+    Multiples(u32),
+    /// The least and the greatest.
+    Ends,
+    /// The powers of two.
+    Powers,
 }
 
 impl Range {
-    /// `0..15`, `32../32`
+    /// `0..15`, `32../32`, `-1;1`, `2^`
     fn parse(text: &str) -> Option<Range> {
+        if text == "2^" {
+            return Some(Range { least: 1, most: u32::MAX, which: Which::Powers });
+        }
+        if let Some((one, other)) = text.split_once(';') {
+            let number = |text: &str| text.parse::<i64>().ok().map(|n| n as u32);
+            let (one, other) = (number(one)?, number(other)?);
+            return Some(Range { least: one.min(other), most: one.max(other), which: Which::Ends });
+        }
         let (text, step) = text.split_once('/').unwrap_or((text, "1"));
         let (least, most) = text.split_once("..")?;
         let most = if most.is_empty() { u32::MAX } else { most.parse().ok()? };
-        Some(Range { least: least.parse().ok()?, most, step: step.parse().ok()? })
+        Some(Range { least: least.parse().ok()?, most, which: Which::Multiples(step.parse().ok()?) })
     }
 
     /// Whether the number is one of them.
     pub fn contains(&self, n: u32) -> bool {
-        (self.least..=self.most).contains(&n) && n.is_multiple_of(self.step)
+        (self.least..=self.most).contains(&n)
+            && match self.which {
+                Which::Multiples(step) => n.is_multiple_of(step),
+                Which::Ends => n == self.least || n == self.most,
+                Which::Powers => n.is_power_of_two(),
+            }
+    }
+
+    /// One of them, another for each `i` as long as there are others that are not too large.
+    pub fn some(&self, i: u32) -> u32 {
+        match self.which {
+            Which::Multiples(step) => {
+                let steps = (self.most.min(self.least.saturating_add(4096)) - self.least) / step;
+                self.least + i % (steps + 1) * step
+            }
+            Which::Ends => [self.least, self.most][i as usize % 2],
+            Which::Powers => 1 << (i % 12),
+        }
+    }
+
+    /// [One of them](Range::some) as it is written.
+    pub fn text(&self, i: u32) -> String {
+        match self.which {
+            Which::Ends => (self.some(i) as i32).to_string(),
+            _ => self.some(i).to_string(),
+        }
+    }
+
+    /// What they are, in words.
+    pub fn in_words(&self) -> String {
+        match self.which {
+            Which::Ends => format!("{} or {}", self.least as i32, self.most as i32),
+            Which::Powers => "a power of two".into(),
+            Which::Multiples(step) => {
+                let upper = match self.most {
+                    u32::MAX => String::new(),
+                    most => format!("at most {most}, "),
+                };
+                let step = if step > 1 { format!(" and a multiple of {step}") } else { String::new() };
+                format!("{upper}at least {}{step}", self.least)
+            }
+        }
     }
 }
 

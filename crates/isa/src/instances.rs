@@ -288,7 +288,8 @@ fn mixed_operands(
     }
     if let Some(range) = place.range {
         // A barrier, or three warps.
-        kinds.push((InstanceKind::Constant(if range.step == 32 { 96 } else { 3 }), ty));
+        let usual = [3, 96].into_iter().find(|n| range.contains(*n));
+        kinds.push((InstanceKind::Constant(u64::from(usual.unwrap_or(range.some(1)))), ty));
     }
     if place.sink {
         kinds.push((InstanceKind::Sink, ty));

@@ -258,9 +258,7 @@ impl Maker<'_> {
             }
         };
         if let Some(range) = slot.range {
-            let steps = (range.most.min(1 << 16) - range.least) / range.step;
-            let n = range.least + self.r.below(steps as usize + 1) as u32 * range.step;
-            return Some(What::Constant(n.to_string(), false));
+            return Some(What::Constant(range.text(self.r.below(1 << 16) as u32), false));
         }
         if slot.constant {
             return Some(What::Constant((self.r.bits() & 255).to_string(), false));

@@ -279,12 +279,8 @@ impl Maker<'_> {
             }
         };
         if let (true, Some(range)) = (immediate, place.range) {
-            if self.random.one_in(2) {
-                return (OperandKind::Int, range.least.to_string());
-            }
-            let steps = (range.most.min(range.least.saturating_add(4096)) - range.least) / range.step;
-            let n = range.least + self.random.below(steps as usize + 1) as u32 * range.step;
-            return (OperandKind::Int, n.to_string());
+            let i = if self.random.one_in(2) { 0 } else { self.random.below(1 << 16) as u32 };
+            return (OperandKind::Int, range.text(i));
         }
         if immediate { self.constant(want) } else { self.register(want, wider) }
     }

@@ -18,7 +18,7 @@ pub const ALLOCA: Room = Room {
     doc: "`d` is the address in local memory of `a` bytes, aligned to `b` or 8, which are there until the function returns or `stackrestore` gives them back. \
           The stack has 8 KiB for all functions of a thread; more is a fault.",
     section: "9.7.18.3",
-    forms: &[Form::new("alloca.type  d:.type, a:.type{, b:u32#<1..>}", SETS, since(73, 52))],
+    forms: &[Form::new("alloca.type  d:.type, a:.type{, b:u32#<2^>}", SETS, since(73, 52))],
     rule: None,
     meaning: alloca,
     notes: &["The address is that of the stack here; on a GPU the stack grows downwards, so numbers differ."],

@@ -2,7 +2,7 @@
 
 use super::{BLACKWELL, room};
 use crate::matching::stand_first;
-use crate::{Form, Room, since};
+use crate::{Form, Operand, OperandKind, Room, since};
 
 const MEM: &[(&str, &str)] = &[
     (".ldsem", ".relaxed .acquire"),
@@ -93,6 +93,24 @@ pub const MULTIMEM: Room = room(
             return Err(format!("{elements} elements of `{ty}` do not make up 32, 64 or 128 bits"));
         }
         let value = instr.operands.iter().find(|o| o.kind != crate::OperandKind::Address);
+        if place(".acc").is_some() && place(".fop").is_some_and(|op| op != ".add") {
+            return Err("only sums have a wider accumulator".into());
+        }
+        let wide = if bits == 64 { 64 } else { 32 };
+        let elements_of = match value {
+            Some(Operand { kind: OperandKind::Vector(elements), .. }) => &elements[..],
+            Some(one) => std::slice::from_ref(one),
+            None => &[],
+        };
+        for e in elements_of {
+            if let OperandKind::Reg(ty) = e.kind
+                && ty.bits() != wide
+                && bits * elements >= 32
+                && bits >= 32
+            {
+                return Err(format!("an element has {wide} bits here, not `{ty}`"));
+            }
+        }
         match super::registers(value) {
             n if n == elements => Ok(()),
             n => Err(format!("{elements} elements are wanted, not {n}")),

@@ -8,7 +8,7 @@ pub mod tcgen05;
 pub mod texture;
 pub mod wgmma;
 
-use crate::{Form, Instr, Match, Operand, OperandKind, Room, Rule};
+use crate::{Form, Instr, Kind, Match, Operand, OperandKind, Room, Rule};
 
 /// Every room without a meaning, in the order of the manual.
 pub const ROOMS: &[Room] = &[
@@ -96,6 +96,20 @@ fn coordinates(m: &Match, instr: &Instr<'_>, name: &str) -> Result<(), String> {
     };
     if parts.len() > 3 {
         return Err(format!("`[{name}]` has two or three parts"));
+    }
+    if let Some(OperandKind::Vector(elements)) = parts.last().map(|p| &p.kind) {
+        for e in elements {
+            if let OperandKind::Reg(ty) = e.kind
+                && (ty.bits() != 32 || ty.kind() == Kind::Packed)
+            {
+                return Err(format!("a coordinate has 32 bits, not `{ty}`"));
+            }
+        }
+    }
+    if let Some(OperandKind::Reg(handle)) = parts.first().map(|p| &p.kind)
+        && (handle.bits() != 64 || handle.is_float())
+    {
+        return Err(format!("`{name}` is in an integer register of 64 bits"));
     }
     match registers(parts.last()) {
         have if have == want => Ok(()),

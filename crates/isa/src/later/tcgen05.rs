@@ -2,9 +2,9 @@
 //!
 //! Since PTX 8.6, sm_100a and its families.
 
-use super::{TENSOR_MEMORY, count, room};
+use super::{TENSOR_MEMORY, count, operand, room};
 use crate::matching::stand_first;
-use crate::{Form, Instr, Match, Room, since};
+use crate::{Form, Instr, Kind, Match, Operand, OperandKind, Room, since};
 
 const SETS: &[(&str, &str)] = &[
     (".group", ".cta_group::1 .cta_group::2"),
@@ -38,8 +38,8 @@ pub const ROOM: Room = room(
     "tensor memory, and multiplying what is in it",
     "9.7.17",
     &[
-        form!("tcgen05.alloc.group.sync.aligned{.ss}.b32  [d]:b64, n:u32"),
-        form!("tcgen05.dealloc.group.sync.aligned.b32  t:b32!, n:u32"),
+        form!("tcgen05.alloc.group.sync.aligned{.ss}.b32  [d]:b64, n:u32<32../32>"),
+        form!("tcgen05.dealloc.group.sync.aligned.b32  t:b32!, n:u32<32../32>"),
         form!("tcgen05.relinquish_alloc_permit.group.sync.aligned"),
         form!("tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32  d:*b32, [t]:b32"),
         form!("tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32  d:*b32, [t]:b32, h:u32#"),
@@ -60,53 +60,61 @@ pub const ROOM: Room = room(
         form!(
             "tcgen05.commit.group.mbarrier::arrive::one{.cluster}.multicast::cluster.b64  [mbar]:b64, mask:b16"
         ),
-        form!("tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, i:b32!, p:pred"),
+        form!("tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, i:b32!, p:pred<0..1>"),
         form!(
-            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, i:b32!, m:operand, p:pred{, s:u32#}"
-        ),
-        form!("tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, i:b32!, p:pred, s:u32#"),
-        form!("tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, i:b32!, p:pred"),
-        form!(
-            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, i:b32!, m:operand, p:pred{, s:u32#}"
-        ),
-        form!("tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, i:b32!, p:pred, s:u32#"),
-        form!(
-            "tcgen05.mma.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, a:b64!, b:b64!, i:b32!, [x]:b32, [y]:b32, p:pred"
+            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
         ),
         form!(
-            "tcgen05.mma.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, [a]:b32, b:b64!, i:b32!, [x]:b32, [y]:b32, p:pred"
+            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, i:b32!, p:pred<0..1>, s:u32#<0..15>"
         ),
-        form!("tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, p:pred"),
+        form!("tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, i:b32!, p:pred<0..1>"),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, m:operand, p:pred{, s:u32#}"
-        ),
-        form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, p:pred, s:u32#"
-        ),
-        form!("tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, p:pred"),
-        form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, m:operand, p:pred{, s:u32#}"
+            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
         ),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, p:pred, s:u32#"
+            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, i:b32!, p:pred<0..1>, s:u32#<0..15>"
         ),
         form!(
-            "tcgen05.mma.sp.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, [x]:b32, [y]:b32, p:pred"
+            "tcgen05.mma.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, a:b64!, b:b64!, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
         ),
         form!(
-            "tcgen05.mma.sp.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, [x]:b32, [y]:b32, p:pred"
+            "tcgen05.mma.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, [a]:b32, b:b64!, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
         ),
         form!(
-            "tcgen05.mma.ws.cta_group::1.kind{.wsusage}  [d]:b32, a:b64!, b:b64!, i:b32!, p:pred{, z:b64!}"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, p:pred<0..1>"
         ),
         form!(
-            "tcgen05.mma.ws.cta_group::1.kind{.wsusage}  [d]:b32, [a]:b32, b:b64!, i:b32!, p:pred{, z:b64!}"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
         ),
         form!(
-            "tcgen05.mma.ws.sp.cta_group::1.kind{.wsusage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, p:pred{, z:b64!}"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, p:pred<0..1>, s:u32#<0..15>"
         ),
         form!(
-            "tcgen05.mma.ws.sp.cta_group::1.kind{.wsusage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, p:pred{, z:b64!}"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, p:pred<0..1>"
+        ),
+        form!(
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
+        ),
+        form!(
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, p:pred<0..1>, s:u32#<0..15>"
+        ),
+        form!(
+            "tcgen05.mma.sp.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
+        ),
+        form!(
+            "tcgen05.mma.sp.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
+        ),
+        form!(
+            "tcgen05.mma.ws.cta_group::1.kind{.wsusage}  [d]:b32, a:b64!, b:b64!, i:b32!, p:pred<0..1>{, z:b64!}"
+        ),
+        form!(
+            "tcgen05.mma.ws.cta_group::1.kind{.wsusage}  [d]:b32, [a]:b32, b:b64!, i:b32!, p:pred<0..1>{, z:b64!}"
+        ),
+        form!(
+            "tcgen05.mma.ws.sp.cta_group::1.kind{.wsusage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, p:pred<0..1>{, z:b64!}"
+        ),
+        form!(
+            "tcgen05.mma.ws.sp.cta_group::1.kind{.wsusage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, p:pred<0..1>{, z:b64!}"
         ),
     ],
     Some(rule),
@@ -130,6 +138,36 @@ fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     };
     if !goes {
         return Err("this kind has other scales".into());
+    }
+    if has(".kind::mxf4nvf4") && scale.is_none() {
+        return Err("this kind needs `.scale_vec` or `.block`".into());
+    }
+    for name in ["t", "n", "s", "a", "b", "i", "z"] {
+        if let Some(OperandKind::Reg(ty)) = operand(m, instr, name).map(|o| &o.kind)
+            && (ty.is_float() || ty.kind() == Kind::Packed)
+        {
+            return Err(format!("`{name}` is in an integer register, not in one of `{ty}`"));
+        }
+    }
+    if has(".ashift") {
+        let in_memory = operand(m, instr, "a").is_some_and(|o| o.kind == OperandKind::Address);
+        if !in_memory {
+            return Err("`.ashift` is for rows in tensor memory".into());
+        }
+        if m.mods.iter().flatten().any(|x| matches!(*x, ".collector::a::use" | ".collector::a::fill")) {
+            return Err("`.ashift` does not go with this collector".into());
+        }
+    }
+    if let Some(lanes) = operand(m, instr, "m") {
+        let want = if has(".cta_group::2") { 8 } else { 4 };
+        let wide = |o: &Operand<'_>| matches!(o.kind, OperandKind::Reg(ty) if ty.bits() != 32);
+        match &lanes.kind {
+            OperandKind::Vector(elements) if elements.len() == want && !elements.iter().any(wide) => {}
+            _ => return Err(format!("the lanes left out are a vector of {want} registers of 32 bits")),
+        }
+    }
+    if has(".mma") && operand(m, instr, "s").is_some() && !has(".kind::f16") && !has(".kind::tf32") {
+        return Err("only `.kind::f16` and `.kind::tf32` scale what is added to".into());
     }
     if !has(".ld") && !has(".st") {
         return Ok(());

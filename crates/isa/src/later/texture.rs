@@ -1,7 +1,7 @@
 //! `tex tld4 txq istypep`
 
-use super::{coordinates, room};
-use crate::{Form, Room, since};
+use super::{coordinates, operand, room};
+use crate::{Form, Instr, Match, Operand, OperandKind, Room, since};
 
 const SETS: &[(&str, &str)] = &[
     (".geom", ".1d .2d .3d .a1d .a2d .cube .acube .2dms .a2dms"),
@@ -95,8 +95,63 @@ pub const TEX: Room = room(
         )
         .later(),
     ],
-    Some(|m, instr| coordinates(m, instr, "t")),
+    Some(|m, instr| coordinates(m, instr, "t").and_then(|()| trailing(m, instr))),
 );
+
+/// What stands behind the coordinates: levels and values to compare with are scalars of 32 bits, gradients and offsets vectors as long as the
+/// geometry has dimensions, three of them written as four. Cubes have no offsets and no integer coordinates.
+fn trailing(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
+    let is = |name: &str| m.mods.iter().flatten().any(|x| *x == name);
+    let cube = is(".cube") || is(".acube");
+    let ctype = m.mods.iter().flatten().last().copied();
+    if cube && ctype == Some(".s32") {
+        return Err("coordinates of a cube are `.f32`".into());
+    }
+    if (is(".2dms") || is(".a2dms")) && ctype == Some(".f32") {
+        return Err("coordinates of samples are `.s32`".into());
+    }
+    let narrow = |o: &Operand<'_>| match &o.kind {
+        OperandKind::Reg(ty) => ty.bits() == 32,
+        _ => true,
+    };
+    for name in ["lod", "dx", "dy", "e", "f"] {
+        let Some(o) = operand(m, instr, name) else { continue };
+        let (whole, elements) = match &o.kind {
+            OperandKind::Vector(elements) => (false, &elements[..]),
+            _ => (true, std::slice::from_ref(o)),
+        };
+        if !elements.iter().all(narrow) {
+            return Err(format!("`{name}` has 32 bits, or elements of 32 bits"));
+        }
+        let wanted = match name {
+            "dx" | "dy" if is(".1d") || is(".a1d") => Some(1),
+            "dx" | "dy" if is(".2d") || is(".a2d") => Some(2),
+            "dx" | "dy" => Some(4),
+            "e" if is(".1d") || is(".a1d") => Some(1),
+            "e" if is(".2d") || is(".a2d") => Some(2),
+            "e" if is(".3d") => Some(4),
+            _ => None,
+        };
+        match (name, whole) {
+            ("e", true) if operand(m, instr, "f").is_some() && wanted.is_some_and(|n| n > 1) => {
+                return Err("offsets are a vector".into());
+            }
+            ("dx" | "dy", true) => return Err(format!("`{name}` is a vector")),
+            ("f" | "lod", false) if elements.len() > 1 || name == "f" => {
+                return Err(format!("`{name}` is no vector"));
+            }
+            (_, false) if cube && name == "e" => return Err("cubes have no offsets".into()),
+            (_, false) if wanted.is_some_and(|n| n != elements.len()) => {
+                return Err(format!("`{name}` has another number of elements than the geometry"));
+            }
+            (_, false) if !matches!(elements.len(), 1 | 2 | 4) => {
+                return Err(format!("`{name}` has 1, 2 or 4 elements"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
 
 /// `tld4`
 pub const TLD4: Room = room(
@@ -108,9 +163,9 @@ pub const TLD4: Room = room(
         SETS,
         since(22, 20),
     )
-    .needs(&[(".a2d", since(43, 20)), (".cube", since(43, 20)), (".acube", since(43, 20))])
+    .needs(&[(".a2d", since(43, 30)), (".cube", since(43, 30)), (".acube", since(43, 30))])
     .later()],
-    Some(|m, instr| coordinates(m, instr, "t")),
+    Some(|m, instr| coordinates(m, instr, "t").and_then(|()| trailing(m, instr))),
 );
 
 /// `txq`

@@ -2,9 +2,9 @@
 //!
 //! Since PTX 8.0, sm_90a only.
 
-use super::{count, room};
+use super::{count, operand, room};
 use crate::matching::stand_first;
-use crate::{Form, Instr, Match, Room, since};
+use crate::{Form, Instr, Match, OperandKind, Room, since};
 
 const SETS: &[(&str, &str)] = &[
     (
@@ -63,28 +63,28 @@ pub const ROOM: Room = room(
         form!("wgmma.commit_group.sync.aligned"),
         form!("wgmma.wait_group.sync.aligned  n:u32#<0..7>"),
         form!(
-            "wgmma.mma_async.sync.aligned.k16.dtype.f16.f16  d:*.dtype, a:b64!, b:b64!, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>, k:s32#<0..1>, l:s32#<0..1>"
+            "wgmma.mma_async.sync.aligned.k16.dtype.f16.f16  d:*.dtype, a:b64!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, k:s32#<0..1>, l:s32#<0..1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.k16.dtype.f16.f16  d:*.dtype, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>, l:s32#<0..1>"
+            "wgmma.mma_async.sync.aligned.k16.dtype.f16.f16  d:*.dtype, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, l:s32#<0..1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.k16.f32.bf16.bf16  d:*f32, a:b64!, b:b64!, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>, k:s32#<0..1>, l:s32#<0..1>"
+            "wgmma.mma_async.sync.aligned.k16.f32.bf16.bf16  d:*f32, a:b64!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, k:s32#<0..1>, l:s32#<0..1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.k16.f32.bf16.bf16  d:*f32, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>, l:s32#<0..1>"
+            "wgmma.mma_async.sync.aligned.k16.f32.bf16.bf16  d:*f32, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, l:s32#<0..1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.k8.f32.tf32.tf32  d:*f32, a:b64!, b:b64!, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>"
+            "wgmma.mma_async.sync.aligned.k8.f32.tf32.tf32  d:*f32, a:b64!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.k8.f32.tf32.tf32  d:*f32, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>"
+            "wgmma.mma_async.sync.aligned.k8.f32.tf32.tf32  d:*f32, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.k32.dtype.f8.f8b  d:*.dtype, a:b64!, b:b64!, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>"
+            "wgmma.mma_async.sync.aligned.k32.dtype.f8.f8b  d:*.dtype, a:b64!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.k32.dtype.f8.f8b  d:*.dtype, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>"
+            "wgmma.mma_async.sync.aligned.k32.dtype.f8.f8b  d:*.dtype, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         form!(
             "wgmma.mma_async.sync.aligned.i32{.satfinite}.s32.byte.byte2  d:*s32, a:b64!, b:b64!, s:pred<0..1>"
@@ -95,34 +95,34 @@ pub const ROOM: Room = room(
         form!("wgmma.mma_async.sync.aligned.k256.s32.b1.b1.and.popc  d:*s32, a:b64!, b:b64!, s:pred<0..1>"),
         form!("wgmma.mma_async.sync.aligned.k256.s32.b1.b1.and.popc  d:*s32, a:4*b32!, b:b64!, s:pred<0..1>"),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k32.dtype.f16.f16  d:*.dtype, a:b64!, b:b64!, e:b32!, f:u32#<0..3>, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>, k:s32#<0..1>, l:s32#<0..1>"
+            "wgmma.mma_async.sp.sync.aligned.k32.dtype.f16.f16  d:*.dtype, a:b64!, b:b64!, e:b32!, f:u32#<0..1>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, k:s32#<0..1>, l:s32#<0..1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k32.dtype.f16.f16  d:*.dtype, a:4*b32!, b:b64!, e:b32!, f:u32#<0..3>, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>, l:s32#<0..1>"
+            "wgmma.mma_async.sp.sync.aligned.k32.dtype.f16.f16  d:*.dtype, a:4*b32!, b:b64!, e:b32!, f:u32#<0..1>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, l:s32#<0..1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k32.f32.bf16.bf16  d:*f32, a:b64!, b:b64!, e:b32!, f:u32#<0..3>, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>, k:s32#<0..1>, l:s32#<0..1>"
+            "wgmma.mma_async.sp.sync.aligned.k32.f32.bf16.bf16  d:*f32, a:b64!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, k:s32#<0..1>, l:s32#<0..1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k32.f32.bf16.bf16  d:*f32, a:4*b32!, b:b64!, e:b32!, f:u32#<0..3>, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>, l:s32#<0..1>"
+            "wgmma.mma_async.sp.sync.aligned.k32.f32.bf16.bf16  d:*f32, a:4*b32!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, l:s32#<0..1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k16.f32.tf32.tf32  d:*f32, a:b64!, b:b64!, e:b32!, f:u32#<0..3>, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>"
+            "wgmma.mma_async.sp.sync.aligned.k16.f32.tf32.tf32  d:*f32, a:b64!, b:b64!, e:b32!, f:u32#<0..1>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k16.f32.tf32.tf32  d:*f32, a:4*b32!, b:b64!, e:b32!, f:u32#<0..3>, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>"
+            "wgmma.mma_async.sp.sync.aligned.k16.f32.tf32.tf32  d:*f32, a:4*b32!, b:b64!, e:b32!, f:u32#<0..1>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k64.dtype.f8.f8b  d:*.dtype, a:b64!, b:b64!, e:b32!, f:u32#<0..3>, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>"
+            "wgmma.mma_async.sp.sync.aligned.k64.dtype.f8.f8b  d:*.dtype, a:b64!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k64.dtype.f8.f8b  d:*.dtype, a:4*b32!, b:b64!, e:b32!, f:u32#<0..3>, s:pred<0..1>, i:s32#<1..>, j:s32#<1..>"
+            "wgmma.mma_async.sp.sync.aligned.k64.dtype.f8.f8b  d:*.dtype, a:4*b32!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.i64{.satfinite}.s32.byte.byte2  d:*s32, a:b64!, b:b64!, e:b32!, f:u32#<0..3>, s:pred<0..1>"
+            "wgmma.mma_async.sp.sync.aligned.i64{.satfinite}.s32.byte.byte2  d:*s32, a:b64!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.i64{.satfinite}.s32.byte.byte2  d:*s32, a:4*b32!, b:b64!, e:b32!, f:u32#<0..3>, s:pred<0..1>"
+            "wgmma.mma_async.sp.sync.aligned.i64{.satfinite}.s32.byte.byte2  d:*s32, a:4*b32!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>"
         ),
     ],
     Some(rule),
@@ -133,6 +133,13 @@ fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     stand_first(instr, &[".mma_async", ".fence", ".commit_group", ".wait_group"])?;
     let shape = m.mods.iter().flatten().find_map(|x| x.strip_prefix(".m64n"));
     let Some(columns) = shape.and_then(|s| s.split('k').next()?.parse::<usize>().ok()) else { return Ok(()) };
+    for name in ["a", "b"] {
+        if let Some(OperandKind::Reg(ty)) = operand(m, instr, name).map(|o| &o.kind)
+            && ty.is_float()
+        {
+            return Err(format!("`{name}` is a description of a matrix, in an integer register"));
+        }
+    }
     let half = m.mods.iter().flatten().find(|x| matches!(**x, ".f16" | ".f32" | ".s32")) == Some(&".f16");
     count(m, instr, "d", columns / if half { 4 } else { 2 })
 }
