@@ -97,7 +97,9 @@ pub fn system_call(
             return Ok(0);
         }
         SystemCall::WideExch | SystemCall::WideCas => return wide(launch, cta, lane, call, at),
-        SystemCall::Staged => return Ok(cta.staged.remove(&lane).and_then(|s| s.last().copied()).unwrap_or(0)),
+        SystemCall::Staged => {
+            return Ok(cta.staged.remove(&lane).and_then(|s| s.last().copied()).unwrap_or(0));
+        }
         _ => {}
     }
     let (memory, in_cta) = cta.memory_of_lane(lane);
@@ -204,6 +206,13 @@ fn on_mbarrier(
         return cta.waits_for(launch, lane, at, line).map(|()| bits);
     }
     memory.shared.store(offset, new).map_err(failed)?;
+    if matches!(op, MbarrierOp::Init | MbarrierOp::Inval) {
+        // What was written over is none any more.
+        let was = cta.mark_mbarrier(lane, offset, op == MbarrierOp::Init);
+        if was && op == MbarrierOp::Init && bits & mbarrier::MARK_BITS == mbarrier::MARK {
+            return Err(misused(Misuse::Again));
+        }
+    }
     cta.has_progressed(lane);
     Ok(bits)
 }

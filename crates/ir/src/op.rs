@@ -331,7 +331,10 @@ impl SystemCall {
     /// Every one.
     pub fn all() -> impl Iterator<Item = SystemCall> {
         use SystemCall::*;
-        let plain = [Print, Allocate, Free, Assert, Vote, Votes, Probe, CopyIn, CopyOut, CopyFew, Stage, WideExch, WideCas, Staged];
+        let plain = [
+            Print, Allocate, Free, Assert, Vote, Votes, Probe, CopyIn, CopyOut, CopyFew, Stage, WideExch,
+            WideCas, Staged,
+        ];
         plain.into_iter().chain(MbarrierOp::ALL.map(Mbarrier))
     }
 }
