@@ -103,7 +103,10 @@ impl From<Error> for Failure {
         match e {
             Error::Input(input) => Failure::Said {
                 exit,
-                text: crate::input::render(&input.diagnostics, &input.text, &input.name),
+                text: std::iter::once(&*input)
+                    .chain(&input.others)
+                    .map(|i| crate::input::render(&i.diagnostics, &i.text, &i.name))
+                    .collect(),
                 rendered: true,
             },
             Error::Limit { during, exceeded } => limits::exceeded(exceeded, Some(during)),

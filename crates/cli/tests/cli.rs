@@ -163,6 +163,37 @@ fn wrong_ptx_exits_1_with_file_and_line() {
 }
 
 #[test]
+fn several_files_are_linked() {
+    let main = Scratch::new(
+        "main.ptx",
+        format!(
+            "{HEAD}.extern .func (.reg .u32 r) half(.reg .u32 a);\n.visible .entry k(.param .u64 out) {{ .reg .u64 p; .reg .u32 r;\n\
+             ld.param.u64 p, [out]; mov.u32 r, 14; call (r), half, (r); st.global.u32 [p], r; }}\n"
+        ),
+    );
+    let library = Scratch::new(
+        "library.ptx",
+        format!(
+            "{HEAD}.visible .func (.reg .u32 r) half(.reg .u32 a) {{\n.reg .pred q; and.b32 r, a, 1; setp.ne.u32 q, r, 0;\n\
+             @q trap;\nshr.u32 r, a, 1; ret; }}\n"
+        ),
+    );
+    let odd = Scratch::new(
+        "odd.ptx",
+        format!(
+            "{HEAD}.extern .func (.reg .u32 r) half(.reg .u32 a);\n.visible .entry odd() {{ .reg .u32 r; mov.u32 r, 13; call (r), half, (r); }}\n"
+        ),
+    );
+    interp(&[main.text(), library.text(), "out=u32[1]"]).exits(0).says("out  u32[1]  7");
+    interp(&[library.text(), main.text(), "out=u32[1]"]).exits(0).says("out  u32[1]  7");
+    interp(&[main.text(), "out=u32[1]"]).exits(5).complains("half").complains("a.ptx b.ptx");
+    interp(&[main.text(), odd.text(), "--entry", "k", "out=u32[1]"]).exits(1).complains("no module defines");
+    interp(&[library.text(), library.text()]).exits(1).complains("first defined in");
+    let fault = interp(&[main.text(), odd.text(), library.text(), "--entry", "odd"]).exits(4);
+    fault.complains("library.ptx:6").complains("@q trap").complains("line 6 of ");
+}
+
+#[test]
 fn faults_exit_4_with_file_line_and_a_way_out() {
     let bad =
         kernel("bad.ptx", ".reg .b64 %rd<4>;\nld.param.u64 %rd1, [out];\nst.global.u32 [%rd1+4096], 7;");

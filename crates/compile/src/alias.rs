@@ -48,7 +48,7 @@ impl<'m> Checker<'m> {
         } else {
             a.signature.differs(&f.signature).map(|what| (what.to_string(), f.declared))
         };
-        if let Some((text, at)) = problem {
+        if let Some((text, (_, at))) = problem {
             let text = format!("`{}` cannot stand for `{}`: {text}", a.name, f.name);
             return self
                 .report(Diagnostic::new(Code::BadDirective, text, d.span()).also(at, "declared here"));

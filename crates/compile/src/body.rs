@@ -100,7 +100,7 @@ pub(crate) fn check<'m>(c: &mut Checker<'m>, block: Block<'m>, name: &str, role:
     let function = match (body.unsupported, body.emit) {
         (Some(unusable), _) => Err(unusable),
         (None, None) => Err(Unusable::Invalid),
-        (None, Some(_)) if c.sink.errors > 0 => Err(Unusable::Invalid),
+        (None, Some(_)) if c.errors() > 0 => Err(Unusable::Invalid),
         (None, Some(_)) if body.trial => Err(Unusable::NotBuilt),
         (None, Some(mut emit)) => {
             c.out.sites.append(&mut emit.probing.sites);
@@ -397,7 +397,7 @@ impl<'m> Body<'m> {
                     self.give_up(c, instruction.span(), what);
                 }
                 Kind::Function(index) => {
-                    c.callables[index as usize].called.get_or_insert(operand.span);
+                    c.callables[index as usize].called.get_or_insert((c.file, operand.span));
                     c.program.take_address(ir::FuncId(index));
                 }
                 _ => {}

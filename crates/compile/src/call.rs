@@ -139,7 +139,7 @@ impl<'m> Body<'m> {
                     let text = "a call by name has no prototype or list of targets".to_string();
                     return self.bad_call(c, more.span(), text);
                 }
-                callable.called.get_or_insert(callee.span());
+                callable.called.get_or_insert((c.file, callee.span()));
                 (Ok(FuncId(index)), callable.signature.clone())
             }
             Some(Entity::Reg(reg, 1)) => {
@@ -317,6 +317,7 @@ impl<'m> Body<'m> {
         if let Ok(id) = target
             && let callable = &c.callables[id.index()]
             && !c.bodies.contains(callable.name)
+            && !c.names.defines_function(callable.name)
             && let Some(call) = host::find(callable.name, &callable.signature)
         {
             return self.emit_system_call(c, call, results, values);

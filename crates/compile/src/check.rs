@@ -4,7 +4,8 @@ use crate::body::Role;
 use crate::cache::Cache;
 use crate::call::Signature;
 use crate::diagnostic::{Code, Diagnostic, Severity, Sink};
-use crate::layout::{Place, TEXTURES, Variable, align_up, ir_space};
+use crate::layout::{Place as At, TEXTURES, Variable, align_up, ir_space};
+use crate::link::{File, Names, Place};
 use crate::module::Param;
 use crate::scope::{Entity, Reg, Scopes};
 use crate::specifiers::Site;
@@ -12,7 +13,7 @@ use crate::{Kernel, Module, Options, Unusable};
 use hostwarp_ir as ir;
 use hostwarp_isa::{Env, Features, Ty};
 use hostwarp_syntax::{
-    self as syntax, Declaration, Directive, DirectiveKind, Expr, LineIndex, Linkage, Name, Space, Span,
+    self as syntax, Declaration, Directive, DirectiveKind, Expr, Linkage, Name, Parsed, Space, Span,
     Statement,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -67,11 +68,11 @@ pub(crate) struct Callable<'m> {
     never_returns: bool,
     linkage: Option<Linkage>,
     /// Where it was declared or defined first.
-    pub declared: Span,
+    pub declared: Place,
     /// Whether its definition was seen already.
     pub defined: bool,
     /// Where it is called, or its address taken, first.
-    pub called: Option<Span>,
+    pub called: Option<Place>,
     /// Why it has no IR, though it is defined.
     pub unusable: Option<Unusable>,
     pub uses: Uses,
@@ -88,14 +89,18 @@ pub(crate) struct Uses {
 }
 
 pub(crate) struct Checker<'m> {
+    /// The module that is being looked at.
     pub syntax: &'m syntax::Module,
-    pub lines: LineIndex,
+    /// All of them, and the number of that one.
+    pub files: Vec<File<'m>>,
+    pub file: u32,
+    /// What names mean in all modules.
+    pub names: Names<'m>,
     pub options: Options,
     pub env: Env,
     pub scopes: Scopes<'m>,
     pub variables: Vec<Variable<'m>>,
     pub callables: Vec<Callable<'m>>,
-    pub sink: Sink,
     pub cache: Cache,
     pub out: Module,
     /// The item of the module that is being looked at.
@@ -110,7 +115,7 @@ pub(crate) struct Checker<'m> {
     /// The names of the functions that are defined in the module.
     pub bodies: FxHashSet<&'m str>,
     /// What the kernels use, in the order of the kernels, and where they begin.
-    kernel_uses: Vec<(Uses, Span)>,
+    kernel_uses: Vec<(Uses, Place)>,
     /// What is not supported yet is said once for each function.
     pub said: FxHashSet<String>,
     /// `.target texmode_independent`: samplers are variables of their own.
@@ -130,11 +135,27 @@ pub(crate) struct Checker<'m> {
 }
 
 impl<'m> Checker<'m> {
-    pub fn new(syntax: &'m syntax::Module, options: Options) -> Self {
+    /// Of at least one module.
+    pub fn new(modules: &[(&'m str, &'m Parsed)], options: Options) -> Self {
+        let mut before = 0;
+        let file = |(name, parsed): &(&'m str, &'m Parsed)| {
+            let lines = parsed.module.line_index();
+            let file = File {
+                name,
+                syntax: &parsed.module,
+                before,
+                sink: Sink::new(options.max_diagnostics),
+                lines,
+            };
+            before += file.lines.line_count();
+            file
+        };
+        let files: Vec<File<'m>> = modules.iter().map(file).collect();
         Checker {
-            syntax,
-            lines: syntax.line_index(),
-            sink: Sink::new(options.max_diagnostics),
+            syntax: files[0].syntax,
+            files,
+            file: 0,
+            names: Names::default(),
             options,
             env: Env::NEWEST,
             scopes: Scopes::default(),
@@ -165,18 +186,35 @@ impl<'m> Checker<'m> {
         if unsupported && !self.said.insert(d.message.clone()) {
             return;
         }
-        self.sink.push(d);
+        self.sink().push(d);
+    }
+
+    /// Where what there is to say about the module that is being looked at goes.
+    pub fn sink(&mut self) -> &mut Sink {
+        &mut self.files[self.file as usize].sink
+    }
+
+    /// What was said about that module so far.
+    pub fn errors(&self) -> usize {
+        self.files[self.file as usize].sink.errors
     }
 
     /// The first line of the item that is being looked at.
     pub fn item_head(&self) -> Span {
-        let end =
-            self.lines.line_span(self.syntax.source(), self.line(self.item)).map_or(self.item.end, |s| s.end);
+        let lines = &self.files[self.file as usize].lines;
+        let line = lines.line(self.item.start);
+        let end = lines.line_span(self.syntax.source(), line).map_or(self.item.end, |s| s.end);
         Span::new(self.item.start, end.min(self.item.end).max(self.item.start))
     }
 
+    /// The line, counted from the first of the first file.
     pub fn line(&self, span: Span) -> u32 {
-        self.lines.line(span.start)
+        self.line_of((self.file, span))
+    }
+
+    fn line_of(&self, (file, span): Place) -> u32 {
+        let file = &self.files[file as usize];
+        file.before + file.lines.line(span.start)
     }
 
     /// Whether the parser found something wrong in there.
@@ -202,7 +240,27 @@ impl<'m> Checker<'m> {
         _ = self.scopes.define(name.text, Entity::Broken, name.span);
     }
 
-    pub fn module(&mut self) {
+    /// Looks at all modules, one after the other, and puts them together.
+    pub fn modules(&mut self, parsed: &[(&'m str, &'m Parsed)]) {
+        self.find_definitions();
+        for (number, (_, parsed)) in parsed.iter().enumerate() {
+            (self.file, self.syntax) = (number as u32, &parsed.module);
+            self.scopes = Scopes::default();
+            self.defined_variables = FxHashMap::default();
+            self.env = Env::NEWEST;
+            self.independent_samplers = false;
+            for error in &parsed.errors {
+                self.report(error.into());
+            }
+            self.syntax_errors = parsed.errors.iter().map(|e| e.span.start).collect();
+            self.syntax_errors.sort_unstable();
+            self.module();
+        }
+        self.link();
+        self.out.files = self.files.iter().map(|f| (f.name.to_string(), f.before)).collect();
+    }
+
+    fn module(&mut self) {
         self.head();
         let defined = self.syntax.functions().filter(|f| f.body().is_some());
         self.bodies = defined.filter_map(|f| Some(f.name()?.text)).collect();
@@ -224,7 +282,7 @@ impl<'m> Checker<'m> {
                 _ => {}
             }
         }
-        self.link();
+        self.resolve_aliases();
     }
 
     fn head(&mut self) {
@@ -257,7 +315,7 @@ impl<'m> Checker<'m> {
             }
         }
         match target {
-            Some(d) => self.target(d),
+            Some(d) => self.target(d, version.is_some()),
             None => self.report(
                 Diagnostic::new(Code::MissingTarget, "the module has no `.target`", start)
                     .help("write a line such as `.target sm_90` after `.version`"),
@@ -276,11 +334,11 @@ impl<'m> Checker<'m> {
             let help = format!("the newest known is {}.{}", VERSIONS.len(), VERSIONS[VERSIONS.len() - 1]);
             return self.report(Diagnostic::new(Code::BadVersion, text, argument.span()).help(help));
         };
-        self.out.version = (major, minor);
+        self.out.version = self.out.version.max((major, minor));
         self.env.ptx = (major * 10 + minor) as u16;
     }
 
-    fn target(&mut self, d: Directive<'m>) {
+    fn target(&mut self, d: Directive<'m>, has_version: bool) {
         const OPTIONS: &[&str] =
             &["texmode_unified", "texmode_independent", "texmode_raw", "debug", "map_f64_to_f32"];
         for argument in d.arguments() {
@@ -316,13 +374,13 @@ impl<'m> Checker<'m> {
                     });
                 }
                 Some((sm, since)) => {
-                    if self.out.version != (0, 0) && u32::from(self.env.ptx) < *since {
-                        let (major, minor) = self.out.version;
+                    if has_version && u32::from(self.env.ptx) < *since {
+                        let (major, minor) = (self.env.ptx / 10, self.env.ptx % 10);
                         let text = format!("`{name}` came with PTX {}.{}", since / 10, since % 10);
                         let help = format!("this module says `.version {major}.{minor}`");
                         self.report(Diagnostic::new(Code::BadTarget, text, argument.span()).note(help));
                     }
-                    self.out.sm = *sm;
+                    self.out.sm = self.out.sm.max(*sm);
                     self.env.sm = *sm as u16;
                     self.env.features = match suffix {
                         "a" => Features::Arch,
@@ -341,7 +399,16 @@ impl<'m> Checker<'m> {
         }
         let Some(argument) = d.arguments().get(0) else { return };
         match argument.int() {
-            Some(bits @ (32 | 64)) => self.out.address_size = bits as u32,
+            Some(bits @ (32 | 64)) => {
+                if self.file > 0 && self.out.address_size != bits as u32 {
+                    let text = format!(
+                        "addresses have {bits} bits here and {} in the modules before",
+                        self.out.address_size
+                    );
+                    self.report(Diagnostic::new(Code::BadAddressSize, text, argument.span()));
+                }
+                self.out.address_size = bits as u32;
+            }
             _ => self.report(
                 Diagnostic::new(Code::BadAddressSize, "addresses have 32 or 64 bits", argument.span())
                     .help("write `.address_size 64`"),
@@ -443,7 +510,7 @@ impl<'m> Checker<'m> {
     }
 
     fn function(&mut self, f: syntax::Function<'m>) {
-        let errors = self.sink.errors;
+        let errors = self.errors();
         self.function_specifiers_fit(f.specifiers());
         let signature = self.signature(f);
         let index = f.name().map(|name| self.define_function(f, name, &signature));
@@ -459,9 +526,16 @@ impl<'m> Checker<'m> {
         let result = crate::body::check(self, body, name, role);
         self.scopes.end_function(before);
         let function = match result.function {
-            _ if self.sink.errors > errors => Err(Unusable::Invalid),
+            _ if self.errors() > errors => Err(Unusable::Invalid),
             other => other,
         };
+        let shared = f.specifiers().linkage().is_some_and(|l| l != Linkage::Extern);
+        if let (true, Some(name)) = (shared, f.name())
+            && !self.names.wins(name.text, (self.file, name.span))
+        {
+            // Another module's is taken.
+            return;
+        }
         if !f.is_entry() {
             let Some(index) = index else { return };
             let callable = &mut self.callables[index as usize];
@@ -473,7 +547,9 @@ impl<'m> Checker<'m> {
             return;
         }
         let (start, end) = (f.span().start, f.span().end.saturating_sub(1));
-        self.kernel_uses.push((result.uses, self.item_head()));
+        self.kernel_uses.push((result.uses, (self.file, self.item_head())));
+        let lines = &self.files[self.file as usize];
+        let line = |at| lines.before + lines.lines.line(at);
         self.out.kernels.push(Kernel {
             name: name.to_string(),
             info: ir::KernelInfo {
@@ -483,7 +559,7 @@ impl<'m> Checker<'m> {
             params,
             function,
             limits,
-            lines: (self.lines.line(start), self.lines.line(end)),
+            lines: (line(start), line(end)),
         });
     }
 
@@ -510,52 +586,98 @@ impl<'m> Checker<'m> {
                 old.defined |= defined;
                 if let Some(label) = differs {
                     let text = format!("`{}` is declared in two ways", name.text);
+                    let (file, declared) = old.declared;
+                    if file != self.file {
+                        self.declared_in_two_ways(name, label, (file, declared));
+                        return index;
+                    }
                     let d = Diagnostic::new(Code::Duplicate, text, name.span)
                         .label(label)
-                        .also(old.declared, "first declared here");
+                        .also(declared, "first declared here");
                     self.report(d);
                 }
                 return index;
             }
+        }
+        if linkage.is_some()
+            && self.scopes.lookup(name.text).is_none()
+            && let Some((entity, first)) = self.names.entity(name.text)
+        {
+            let Entity::Function(index) = entity else {
+                self.declared_in_two_ways(name, "a function here, a variable there", first);
+                self.broken(name);
+                return self.new_callable(f, name, signature);
+            };
+            let old = &mut self.callables[index as usize];
+            let differs = if let Some(what) = old.signature.differs(signature) {
+                Some(what)
+            } else if old.is_entry != f.is_entry() {
+                Some("one is a kernel, the other a function")
+            } else if old.never_returns != never_returns {
+                Some("only one of them is `.noreturn`")
+            } else {
+                None
+            };
+            old.defined |= defined;
+            old.linkage = if defined { linkage } else { old.linkage };
+            if let Some(what) = differs {
+                self.declared_in_two_ways(name, what, first);
+            }
+            self.define(name, Entity::Function(index));
+            return index;
         }
         if defined && linkage == Some(Linkage::Extern) {
             let text =
                 format!("`{}` is `.extern`, so it is defined elsewhere and has no body here", name.text);
             self.report(Diagnostic::new(Code::Duplicate, text, name.span));
         }
-        let index = self.callables.len() as u32;
+        let index = self.new_callable(f, name, signature);
+        self.define(name, Entity::Function(index));
+        if linkage.is_some() {
+            self.names.enter(name.text, Entity::Function(index), (self.file, name.span));
+        }
+        index
+    }
+
+    fn new_callable(&mut self, f: syntax::Function<'m>, name: Name<'m>, signature: &Signature<'m>) -> u32 {
         self.callables.push(Callable {
             name: name.text,
             signature: signature.clone(),
             is_entry: f.is_entry(),
-            never_returns,
-            linkage,
-            declared: name.span,
-            defined,
+            never_returns: f.directives().any(|d| d.kind() == DirectiveKind::NoReturn),
+            linkage: f.specifiers().linkage(),
+            declared: (self.file, name.span),
+            defined: f.body().is_some(),
             called: None,
             unusable: None,
             uses: Uses::default(),
         });
         self.program.functions.push(None);
-        self.define(name, Entity::Function(index));
-        index
+        self.callables.len() as u32 - 1
     }
 
     /// Puts kernels and the functions they call together.
     fn link(&mut self) {
-        self.resolve_aliases();
         for callable in &self.callables {
-            if let (false, Some(at)) = (callable.defined || is_builtin(callable), callable.called) {
-                let what = format!("the function `{}` of another module", callable.name);
-                let d = Diagnostic::new(Code::UnsupportedFeature, format!("{what} is not supported yet"), at)
-                    .note("kernels that call it cannot be launched; all others can");
-                self.sink.push(d);
+            if let (false, Some((file, at))) = (callable.defined || is_builtin(callable), callable.called) {
+                let d = if self.files.len() > 1 {
+                    let text = format!("no module defines the function `{}`", callable.name);
+                    Diagnostic::new(Code::UnknownName, text, at)
+                        .label("called here")
+                        .note(format!("it is declared {}", self.in_words(callable.declared)))
+                } else {
+                    let text = format!("the function `{}` of another module is not there", callable.name);
+                    Diagnostic::new(Code::UnsupportedFeature, text, at)
+                        .note("kernels that call it cannot be launched; all others can")
+                        .help("load the module that defines it together with this one: `hostwarp run a.ptx b.ptx`")
+                };
+                self.files[file as usize].sink.push(d);
             }
         }
         let defined = self.callables.iter().filter(|callable| callable.defined);
         self.out.functions = defined.map(|callable| callable.name.to_string()).collect();
         for n in 0..self.out.kernels.len() {
-            let (uses, head) = self.kernel_uses[n].clone();
+            let (uses, (file, head)) = self.kernel_uses[n].clone();
             let (reached, shared) = self.reached(uses);
             let name = &self.out.kernels[n].name;
             let bytes = ir::calls::shared_layout(&self.program.shared, shared, 0).bytes;
@@ -566,15 +688,18 @@ impl<'m> Checker<'m> {
                 );
                 let d = Diagnostic::new(Code::TooLarge, text, head)
                     .help("declare it `.extern .shared` without a bound and give its size at launch");
-                self.sink.push(d);
+                self.files[file as usize].sink.push(d);
                 self.out.kernels[n].function = Err(Unusable::Invalid);
             }
+            // What a function it may call cannot do, it cannot either.
+            let why = reached.iter().find_map(|id| {
+                let callable = &self.callables[id.index()];
+                why_not(callable, self.line_of(callable.called.unwrap_or(callable.declared)))
+            });
             let kernel = &mut self.out.kernels[n];
             kernel.info.shared_bytes = bytes.min(u64::from(u32::MAX)) as u32;
             if matches!(kernel.function, Ok(_) | Err(Unusable::NotBuilt)) {
-                // What a function it may call cannot do, it cannot either.
-                let why_not = |id: &ir::FuncId| why_not(&self.callables[id.index()], &self.lines);
-                if let Some(why) = reached.iter().find_map(why_not) {
+                if let Some(why) = why {
                     kernel.function = Err(why);
                 } else if let Ok(function) = &kernel.function {
                     let options = ir::calls::Options::default();
@@ -666,7 +791,7 @@ impl<'m> Checker<'m> {
                 element: u64::from(spec.ty.bits().div_ceil(8)) * u64::from(spec.vector),
                 size: formal.size,
                 align: formal.align,
-                place: if f.is_entry() { Place::At(offset) } else { Place::Local },
+                place: if f.is_entry() { At::At(offset) } else { At::Local },
                 read_only: i >= returns,
                 unsupported: spec.opaque.then_some(TEXTURES),
             });
@@ -686,7 +811,7 @@ impl<'m> Checker<'m> {
 
     /// What an undefined name might have meant, as a help.
     pub fn suggest(&self, d: Diagnostic, name: &str) -> Diagnostic {
-        if self.sink.is_full() {
+        if self.files[self.file as usize].sink.is_full() {
             return d;
         }
         if let Some((count, span)) = self.scopes.range_of(name) {
@@ -726,11 +851,10 @@ fn is_builtin(callable: &Callable<'_>) -> bool {
 }
 
 /// Why a function that is called cannot be run.
-fn why_not(callable: &Callable<'_>, lines: &LineIndex) -> Option<Unusable> {
+fn why_not(callable: &Callable<'_>, line: u32) -> Option<Unusable> {
     if callable.defined {
         return callable.unusable.clone().filter(|why| *why != Unusable::NotBuilt);
     }
-    let line = lines.line(callable.called.unwrap_or(callable.declared).start);
     let what = format!("the function `{}` of another module", callable.name);
     (!is_builtin(callable)).then_some(Unusable::Unsupported { line, what })
 }

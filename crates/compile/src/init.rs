@@ -142,12 +142,13 @@ impl<'m> Checker<'m> {
         offset: u64,
         bytes: u8,
     ) {
+        let file = self.file;
         let callable = &mut self.callables[index as usize];
         if callable.is_entry {
             var.unsupported = Some("addresses of kernels");
             return;
         }
-        callable.called.get_or_insert(expr.span());
+        callable.called.get_or_insert((file, expr.span()));
         let address = self.program.take_address(ir::FuncId(index)).wrapping_add(a.addend as u64);
         let mask = a.mask.unwrap_or(u64::MAX);
         let number = (address & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0);

@@ -283,17 +283,44 @@ impl<'m> Checker<'m> {
             var.unsupported = Some("variables defined in other modules");
         }
         let in_image = matches!(spec.space, Space::Global | Space::Const | Space::Tex) && !external;
+        let shared =
+            !in_body && spec.linkage.is_some() && var.place != Place::Dynamic && var.place != Place::Local;
+        let at = (self.file, name.span);
+        let taken = !external && self.names.wins(name.text, at);
+        if shared
+            && self.scopes.lookup(name.text).is_none()
+            && let Some(index) = self.linked_variable(name, &var)
+        {
+            // Another module declared it before, and it has a place.
+            var.place = self.variables[index as usize].place;
+            self.define(name, crate::scope::Entity::Variable(index));
+            if taken {
+                self.external.remove(&index);
+                if let (true, Some(init), Place::At(offset)) = (in_image && !spec.opaque, init, var.place) {
+                    self.initialise(&mut var, &dims, spec, init, offset);
+                    self.variables[index as usize].unsupported = var.unsupported;
+                }
+            }
+            return;
+        }
         if !in_body && self.declared_before(name, &mut var, spec) {
             if let (true, Some(init), Place::At(offset)) = (in_image && !spec.opaque, init, var.place) {
                 self.initialise(&mut var, &dims, spec, init, offset);
             }
             return;
         }
-        if in_image {
+        // What another module's definition says counts for one that is not taken.
+        let elsewhere = in_image && shared && !taken;
+        if in_image && !elsewhere {
             self.place_in_image(&mut var, spec);
-        } else if let (Place::Elsewhere, Some((definition, defined))) =
-            (var.place, self.defined_variables.get(name.text).copied())
-            && let Some(size) = self.size_of(definition, defined)
+        } else if let (true, Some((definition, defined))) = (
+            elsewhere || var.place == Place::Elsewhere,
+            self.defined_variables
+                .get(name.text)
+                .copied()
+                .filter(|_| !elsewhere)
+                .or(self.names.variable(name.text)),
+        ) && let Some(size) = self.size_of(definition, defined)
         {
             // It is defined further down: its place is known from here on.
             var.unsupported = None;
@@ -302,15 +329,20 @@ impl<'m> Checker<'m> {
         }
         let index = self.variables.len() as u32;
         self.variables.push(var);
-        if external {
+        if external || elsewhere {
             self.external.insert(index);
+        }
+        if shared {
+            self.names.enter(name.text, crate::scope::Entity::Variable(index), at);
         }
         if spec.space == Space::Local && !in_body {
             self.thread_variables.insert(index);
         }
         self.define(name, crate::scope::Entity::Variable(index));
         // Its own address may stand in its initial value.
-        if let (true, Some(init), Place::At(offset)) = (in_image && !spec.opaque, init, var.place) {
+        if let (true, Some(init), Place::At(offset)) =
+            (in_image && !elsewhere && !spec.opaque, init, var.place)
+        {
             self.initialise(&mut var, &dims, spec, init, offset);
             self.variables[index as usize] = var;
         }
@@ -339,7 +371,11 @@ impl<'m> Checker<'m> {
     }
 
     /// The bytes of a variable that is defined further down; nothing if its initialiser says how many, or it is wrong: then it is said there.
-    fn size_of(&mut self, d: syntax::Declaration<'m>, variable: syntax::Variable<'m>) -> Option<u64> {
+    pub(crate) fn size_of(
+        &mut self,
+        d: syntax::Declaration<'m>,
+        variable: syntax::Variable<'m>,
+    ) -> Option<u64> {
         let element = d.specifiers().types().next().and_then(|t| parse_type(t.text))?.bits().div_ceil(8);
         let element = u64::from(element) * u64::from(d.specifiers().vector().unwrap_or(1));
         let mut size = element;

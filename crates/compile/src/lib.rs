@@ -32,6 +32,7 @@ mod host;
 mod init;
 mod layout;
 mod limits;
+mod link;
 mod misfit;
 mod module;
 mod near;
@@ -88,12 +89,17 @@ impl Output {
 
 /// Checks a module and gives its kernels as IR.
 pub fn compile(parsed: &Parsed, options: &Options) -> Output {
-    let mut checker = check::Checker::new(&parsed.module, *options);
-    for error in &parsed.errors {
-        checker.report(error.into());
+    let (module, diagnostics) = compile_all(&[("", parsed)], options);
+    Output { module, diagnostics: diagnostics.into_iter().flatten().collect() }
+}
+
+/// Checks modules that belong together, each with the name of its file, and gives one in which what one declares and another defines is the same, as nvlink
+/// does. There is a list of what there is to say for each; none may be left out of one that has errors. Lines are [counted](Module::place) through all files.
+pub fn compile_all(modules: &[(&str, &Parsed)], options: &Options) -> (Module, Vec<Vec<Diagnostic>>) {
+    if modules.is_empty() {
+        return Default::default();
     }
-    checker.syntax_errors = parsed.errors.iter().map(|e| e.span.start).collect();
-    checker.syntax_errors.sort_unstable();
-    checker.module();
-    Output { module: checker.out, diagnostics: checker.sink.finish() }
+    let mut checker = check::Checker::new(modules, *options);
+    checker.modules(modules);
+    (checker.out, checker.files.into_iter().map(|f| f.sink.finish()).collect())
 }

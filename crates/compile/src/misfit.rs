@@ -35,7 +35,7 @@ impl<'m> Checker<'m> {
             _ => false,
         };
         // Unless there is nothing else to say.
-        let alone = self.sink.errors == 0 && misfits.iter().all(follows);
+        let alone = self.errors() == 0 && misfits.iter().all(follows);
         let told: Vec<&Misfit> = misfits.iter().filter(|m| alone || !follows(m)).collect();
         for misfit in told {
             let modifier = |i: usize| mods.get(i).copied().unwrap_or(("", whole));
@@ -56,7 +56,7 @@ impl<'m> Checker<'m> {
                     }
                     let text = format!("there is no instruction `{opcode}`");
                     let d = Diagnostic::new(Code::UnknownOpcode, text, instruction.opcode_span());
-                    let full = self.sink.is_full();
+                    let full = self.sink().is_full();
                     let nearest = || if full { None } else { opcodes::nearest(opcode) };
                     match near.first().copied().or_else(nearest) {
                         Some(near) => d.help(format!("did you mean `{near}`?")),

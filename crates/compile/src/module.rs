@@ -20,6 +20,8 @@ pub struct Module {
     pub globals: Image,
     /// The variables in `.const`. In IR their address is the symbol's offset in `Space::Const`.
     pub constants: Image,
+    /// The files it was made of, and how many lines there are before each.
+    pub files: Vec<(String, u32)>,
     /// What [probes](crate::Probes) tell of: the one with number [`crate::FIRST_SITE`] and those behind it.
     pub sites: Vec<crate::Site>,
 }
@@ -28,6 +30,12 @@ impl Module {
     /// The kernel of that name.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|k| k.name == name)
+    }
+
+    /// The file that a line is in, and its number there.
+    pub fn place(&self, line: u32) -> (&str, u32) {
+        let of = self.files.iter().rev().find(|(_, before)| *before < line);
+        of.map_or(("", line), |(name, before)| (name, line - before))
     }
 }
 

@@ -55,7 +55,8 @@ pub fn compile_snippet(text: &str, profile: Profile) -> Snippet {
         _ => with("\n;\n}\n"),
     };
     let options = Options { profile, ..Options::default() };
-    let mut c = Checker::new(&parsed.module, options);
+    let modules = [("", &parsed)];
+    let mut c = Checker::new(&modules, options);
     c.env = isa::Env::NEWEST;
     c.scopes.enter();
     let block = parsed.module.functions().next().and_then(|f| f.body());
@@ -66,7 +67,7 @@ pub fn compile_snippet(text: &str, profile: Profile) -> Snippet {
     }
     c.guessed = names.in_order.iter().filter(|n| n.guessed).map(|n| n.reg.declaration).collect();
     // What was said while types were unknown is said again below, if it still holds.
-    c.sink = Sink::new(options.max_diagnostics);
+    *c.sink() = Sink::new(options.max_diagnostics);
     for error in &parsed.errors {
         c.report(error.into());
     }
@@ -96,7 +97,7 @@ pub fn compile_snippet(text: &str, profile: Profile) -> Snippet {
             Ok(linked)
         });
     }
-    let mut diagnostics = c.sink.finish();
+    let mut diagnostics = std::mem::replace(c.sink(), Sink::new(0)).finish();
     for d in &mut diagnostics {
         let within = |span: Span| {
             let at = |offset: u32| offset.saturating_sub(HEAD.len() as u32).min(text.len() as u32);

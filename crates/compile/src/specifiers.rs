@@ -46,7 +46,7 @@ fn part(s: Specifier<'_>, pointer: bool) -> Part {
 impl<'m> Checker<'m> {
     /// Whether the words of a declaration stand in order and go together; reports where they do not.
     pub fn specifiers_fit(&mut self, specs: Specifiers<'m>, site: Site) -> bool {
-        let errors = self.sink.errors;
+        let errors = self.errors();
         let mut last: Option<(Part, Specifier<'m>)> = None;
         let mut pointer = false;
         for s in specs.iter() {
@@ -87,7 +87,7 @@ impl<'m> Checker<'m> {
             let text = "a variable in `.param` cannot have the type `.f16x2`";
             self.report(Diagnostic::new(Code::BadType, text, ty.span).help("write `.b32`"));
         }
-        self.sink.errors == errors
+        self.errors() == errors
     }
 
     /// What stands before `.func` and `.entry`: one word of linkage, which is not `.common`.

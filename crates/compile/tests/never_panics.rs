@@ -160,8 +160,8 @@ fn checking_sees_what_cannot_be_built() {
     // The second of each pair has the shape of the first.
     let text = ".version 8.8\n.target sm_90\n.address_size 64\n.extern .global .u32 far;\n.global .u32 near;\n\
         .entry variable() { .reg .b32 r; ld.global.u32 r, [near]; ld.global.u32 r, [far]; }\n\
-        .entry first() { .reg .b128 q; .reg .b64 a; atom.global.exch.b128 q, [a], q; }\n\
-        .entry second() { .reg .b128 q; .reg .b64 a; atom.global.exch.b128 q, [a], q; }\n\
+        .entry first() { .reg .b64 a, n; alloca.u64 a, n, 3; }\n\
+        .entry second() { .reg .b64 a, n; alloca.u64 a, n, 3; }\n\
         .func once() { call once; ret; }\n.entry recursion() { call once; ret; }\n\
         .extern .func other();\n.entry elsewhere() { call other; ret; }\n";
     check(text);

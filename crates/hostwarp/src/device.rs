@@ -226,7 +226,33 @@ impl Device {
         options: Options,
         limits: &Limits,
     ) -> Result<Module, Error> {
-        Module::load(self, name, ptx.as_ref(), options, limits)
+        Module::load(self, &[(name, ptx.as_ref())], options, limits)
+    }
+
+    /// Loads PTX modules that belong together, each with its name, as one: what one declares `.extern` is what another defines `.visible`, `.weak` or `.common`.
+    ///
+    /// ```
+    /// let head = ".version 8.8\n.target sm_90\n.address_size 64\n";
+    /// let a = format!("{head}.extern .global .u32 x;\n.entry k() {{ .reg .u32 r; mov.u32 r, 7; st.global.u32 [x], r; }}");
+    /// let b = format!("{head}.visible .global .u32 x;");
+    /// let device = hostwarp::Device::new()?;
+    /// let module = device.link(&[("a.ptx", a.as_bytes()), ("b.ptx", b.as_bytes())], Default::default())?;
+    /// module.kernel("k")?.launch().run()?;
+    /// assert_eq!(module.read_symbol("x")?, [7, 0, 0, 0]);
+    /// # Ok::<(), hostwarp::Error>(())
+    /// ```
+    pub fn link(&self, files: &[(&str, &[u8])], options: Options) -> Result<Module, Error> {
+        self.link_within(files, options, &Limits::new())
+    }
+
+    /// As [`Device::link`], within limits.
+    pub fn link_within(
+        &self,
+        files: &[(&str, &[u8])],
+        options: Options,
+        limits: &Limits,
+    ) -> Result<Module, Error> {
+        Module::load(self, files, options, limits)
     }
 
     /// A buffer of `len` zeros.

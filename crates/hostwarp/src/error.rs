@@ -60,6 +60,8 @@ pub struct InputError {
     pub text: String,
     /// What was found.
     pub diagnostics: Vec<Diagnostic>,
+    /// Other files that were loaded together with it and are wrong.
+    pub others: Vec<InputError>,
 }
 
 impl Error {
@@ -105,7 +107,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Input(e) => {
-                f.write_str(&hostwarp_compile::render(&e.diagnostics, &e.text, &e.name, Style::default()))
+                for e in std::iter::once(&**e).chain(&e.others) {
+                    let style = Style::default();
+                    f.write_str(&hostwarp_compile::render(&e.diagnostics, &e.text, &e.name, style))?;
+                }
+                Ok(())
             }
             Error::Launch(text) => f.write_str(text),
             Error::Memory(e) => e.fmt(f),

@@ -64,7 +64,12 @@ pub fn eval(text: &str, inputs: &[(&str, u128)], profile: Profile) -> Result<Eva
         }
         _ => {
             let (name, text) = ("instruction".to_string(), text.to_string());
-            return Err(Error::Input(Box::new(InputError { name, text, diagnostics: snippet.diagnostics })));
+            return Err(Error::Input(Box::new(InputError {
+                name,
+                text,
+                diagnostics: snippet.diagnostics,
+                others: vec![],
+            })));
         }
     };
     let first_step = snippet.outputs.len() as u64 * u64::from(Snippet::STEP);

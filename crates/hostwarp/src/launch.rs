@@ -330,7 +330,8 @@ impl<'a> LaunchBuilder<'a> {
     pub fn run(self) -> Result<Report, Error> {
         let block = self.check()?;
         let params = self.params()?;
-        self.run_checked(block, &params)
+        let module = self.kernel.module().clone();
+        self.run_checked(block, &params).map_err(|e| module.located(e))
     }
 
     /// What [`LaunchBuilder::run`] would refuse before it begins.
@@ -481,7 +482,7 @@ impl<'a> LaunchBuilder<'a> {
     /// The fault of a launch that has reached a limit before its first CTA.
     fn over(&self, exceeded: Exceeded) -> Error {
         let (kind, kernel) = (exceeded.into(), self.kernel.name().to_string());
-        Error::Fault(Box::new(KernelFault { kind, kernel, line: 0, cta: [0; 3], thread: None }))
+        Error::Fault(Box::new(KernelFault { kind, kernel, line: 0, file: None, cta: [0; 3], thread: None }))
     }
 
     fn all_limits(&self) -> Limits {

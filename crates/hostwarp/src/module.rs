@@ -35,12 +35,13 @@ pub struct Module {
 struct ModuleInner {
     device: Device,
     compiled: compile::Module,
-    diagnostics: Vec<Diagnostic>,
+    /// Of each file.
+    diagnostics: Vec<Vec<Diagnostic>>,
     globals: Option<u64>,
     constants: RwLock<Arc<Block>>,
     kernels: Vec<Arc<KernelCache>>,
-    /// What it was made of, to make it anew with probes.
-    source: Vec<u8>,
+    /// What it was made of, by name, to make it anew with probes.
+    sources: Vec<(String, Vec<u8>)>,
     options: Options,
     instrumented: Mutex<HashMap<compile::Probes, Arc<Instrumented>>>,
 }
@@ -145,34 +146,52 @@ pub struct Symbol {
     pub address: u64,
 }
 
+/// Bytes that compiling these takes at most.
+fn size_of_sources(sources: &[(String, Vec<u8>)]) -> u64 {
+    let bytes = sources.iter().map(|(_, ptx)| ptx.len() as u64).sum::<u64>();
+    bytes.saturating_mul(MEMORY_FACTOR)
+}
+
+type Compiled = (Vec<hostwarp_syntax::Parsed>, (compile::Module, Vec<Vec<Diagnostic>>));
+
+fn compile_sources(sources: &[(String, Vec<u8>)], options: &compile::Options) -> Compiled {
+    let parsed: Vec<_> = sources.iter().map(|(_, ptx)| hostwarp_syntax::parse(ptx)).collect();
+    let modules: Vec<_> = sources.iter().zip(&parsed).map(|((name, _), p)| (name.as_str(), p)).collect();
+    let out = compile::compile_all(&modules, options);
+    (parsed, out)
+}
+
 impl Module {
     pub(crate) fn load(
         device: &Device,
-        name: &str,
-        ptx: &[u8],
+        files: &[(&str, &[u8])],
         options: Options,
         limits: &Limits,
     ) -> Result<Module, Error> {
         let limit = Error::limit("while the module was loaded");
-        let _held = limits.hold((ptx.len() as u64).saturating_mul(MEMORY_FACTOR)).map_err(&limit)?;
+        let sources: Vec<(String, Vec<u8>)> =
+            files.iter().map(|(name, ptx)| (name.to_string(), ptx.to_vec())).collect();
+        let _held = limits.hold(size_of_sources(&sources)).map_err(&limit)?;
         let module_options = options;
-        let work = || {
-            let parsed = hostwarp_syntax::parse(ptx);
-            let options = compile::Options { profile: options.profile, ..Default::default() };
-            let out = compile::compile(&parsed, &options);
-            (parsed, out)
-        };
-        let (parsed, out) = limits.within(work).map_err(limit)?;
-        if out.diagnostics.iter().any(|d| d.severity == Severity::Error) {
-            // What the spans refer to: not always the bytes given.
-            let text = parsed.module.source().to_string();
-            return Err(Error::Input(Box::new(InputError {
-                name: name.into(),
-                text,
-                diagnostics: out.diagnostics,
-            })));
+        let options = compile::Options { profile: options.profile, ..Default::default() };
+        let (parsed, (compiled, diagnostics)) =
+            limits.within(|| compile_sources(&sources, &options)).map_err(limit)?;
+        let is_wrong = |list: &Vec<Diagnostic>| list.iter().any(|d| d.severity == Severity::Error);
+        if diagnostics.iter().any(is_wrong) {
+            let each = parsed.iter().zip(&sources).zip(&diagnostics).filter(|(_, list)| is_wrong(list));
+            let mut errors: Vec<InputError> = each
+                .map(|((parsed, (name, _)), list)| InputError {
+                    name: name.clone(),
+                    // What the spans refer to: not always the bytes given.
+                    text: parsed.module.source().to_string(),
+                    diagnostics: list.clone(),
+                    others: vec![],
+                })
+                .collect();
+            let mut first = errors.remove(0);
+            first.others = errors;
+            return Err(Error::Input(Box::new(first)));
         }
-        let compiled = out.module;
         let image = &compiled.globals;
         let globals = match image.size {
             0 => None,
@@ -193,11 +212,11 @@ impl Module {
             inner: Arc::new(ModuleInner {
                 device: device.clone(),
                 compiled,
-                diagnostics: out.diagnostics,
+                diagnostics,
                 globals,
                 constants: RwLock::new(Arc::new(Block::from_bytes(Space::Const, &bank))),
                 kernels,
-                source: ptx.to_vec(),
+                sources,
                 options: module_options,
                 instrumented: Mutex::default(),
             }),
@@ -215,11 +234,10 @@ impl Module {
             return Ok(made.clone());
         }
         let limit = Error::limit("while the kernel was made ready");
-        let _held =
-            limits.hold((self.inner.source.len() as u64).saturating_mul(MEMORY_FACTOR)).map_err(&limit)?;
+        let _held = limits.hold(size_of_sources(&self.inner.sources)).map_err(&limit)?;
         let options = compile::Options { profile: self.inner.options.profile, probes, ..Default::default() };
-        let work = || compile::compile(&hostwarp_syntax::parse(&self.inner.source), &options).module;
-        let compiled = limits.within(work).map_err(limit)?;
+        let (_, (compiled, _)) =
+            limits.within(|| compile_sources(&self.inner.sources, &options)).map_err(limit)?;
         let kernels = new_caches(&compiled);
         let made = Arc::new(Instrumented { compiled, kernels });
         kept().insert(probes, made.clone());
@@ -228,7 +246,31 @@ impl Module {
 
     /// Warnings, and what is not supported yet.
     pub fn diagnostics(&self) -> &[Diagnostic] {
+        self.inner.diagnostics.first().map_or(&[], |list| list)
+    }
+
+    /// The same of each file it was [linked](crate::Device::link) from.
+    pub fn diagnostics_by_file(&self) -> &[Vec<Diagnostic>] {
         &self.inner.diagnostics
+    }
+
+    /// An error with the file it happened in and the line there, where there are several.
+    pub(crate) fn located(&self, error: Error) -> Error {
+        if self.inner.sources.len() < 2 {
+            return error;
+        }
+        match error {
+            Error::Fault(mut fault) if fault.line > 0 => {
+                let (file, line) = self.inner.compiled.place(fault.line);
+                (fault.file, fault.line) = (Some(file.to_string()), line);
+                Error::Fault(fault)
+            }
+            Error::Unsupported { kernel, line, what } if line > 0 => {
+                let (file, line) = self.inner.compiled.place(line);
+                Error::Unsupported { kernel, line, what: format!("{what} (in {file})") }
+            }
+            other => other,
+        }
     }
 
     /// The kernels in text order.

@@ -277,7 +277,14 @@ pub(crate) fn run_grid(
 /// The fault of a launch that no thread has memory for.
 fn no_room_for(launch: &Launch<'_>, exceeded: Exceeded) -> KernelFault {
     let kernel = launch.program.func().name.clone();
-    KernelFault { kind: KernelFaultKind::from(exceeded), kernel, line: 0, cta: [0; 3], thread: None }
+    KernelFault {
+        kind: KernelFaultKind::from(exceeded),
+        kernel,
+        line: 0,
+        file: None,
+        cta: [0; 3],
+        thread: None,
+    }
 }
 
 /// Tells who watches that CTAs are done.

@@ -39,6 +39,25 @@ fn kernel(body: &str) -> String {
     )
 }
 
+#[test]
+fn modules_that_belong_together_share_functions_and_variables() {
+    let a = format!("{HEAD}.extern .func (.reg .b32 r) next(.reg .b32 a);\n.extern .global .u32 step;\n")
+        + &kernel("ld.global.u32 %r1, [step]; add.u32 %r1, %i, %r1; call (%r0), next, (%r1);");
+    let b = format!(
+        "{HEAD}.visible .global .u32 step = 5;\n.visible .func (.reg .b32 r) next(.reg .b32 a) {{ .reg .b32 s; ld.global.u32 s, [step]; mad.lo.u32 r, a, 3, s; ret; }}"
+    );
+    let device = Device::builder().memory(1 << 26).threads(1).build().unwrap();
+    for files in [[("a", a.as_bytes()), ("b", b.as_bytes())], [("b", b.as_bytes()), ("a", a.as_bytes())]] {
+        let module = device.link(&files, Default::default()).unwrap_or_else(|e| panic!("{e}"));
+        for engine in [Engine::Interp, Engine::Jit] {
+            let out = device.buffer_from(&vec![0u32; 128]).unwrap();
+            let kernel = module.kernel("k").unwrap();
+            kernel.launch().grid([2, 1, 1]).block([64, 1, 1]).engine(engine).arg(&out).run().unwrap();
+            assert_eq!(out.to_vec().unwrap(), (0..128).map(|i| (i + 5) * 3 + 5).collect::<Vec<u32>>());
+        }
+    }
+}
+
 const FIB: &str = ".func (.param .b32 r) fib (.param .b32 n) {
     .reg .b32 %r<9>; .reg .pred %p; .param .b32 a; .param .b32 v;
     ld.param.b32 %r1, [n]; setp.lt.u32 %p, %r1, 2; @%p bra BASE;

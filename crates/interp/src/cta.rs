@@ -793,6 +793,7 @@ impl Cta {
             kind,
             kernel: launch.program.func().name.clone(),
             line,
+            file: None,
             cta: of.map_or(self.index, |(cta, _)| cta),
             thread: of.map(|(_, thread)| thread),
         }

@@ -135,6 +135,8 @@ pub(crate) struct Machine<'a, 'l> {
     pub(crate) warps: usize,
     /// What lanes need that wait for others, if any do.
     parked: Option<Vec<u64>>,
+    /// Lanes that waited can go on, since somebody last asked.
+    released: bool,
     /// Lanes that run the instruction.
     pub(crate) masks: [u32; BATCH],
     /// Number of warps that run it.
@@ -234,6 +236,7 @@ impl<'a, 'l> Machine<'a, 'l> {
             base: 0,
             warps: 0,
             parked: None,
+            released: false,
             masks: [0; BATCH],
             running: 0,
             exited: true,
@@ -456,6 +459,7 @@ impl<'a, 'l> Machine<'a, 'l> {
         } else {
             self.refill();
         }
+        self.released = false;
         let began = self.spent;
         let quantum = self.launch.schedule.map(|_| self.random() % QUANTUM);
         let batch = self.base / self.batch;
@@ -475,6 +479,10 @@ impl<'a, 'l> Machine<'a, 'l> {
             let end = loop {
                 last = Some(self.code.blocks[group.block as usize].position);
                 let went = self.run_block(&mut group)?;
+                if std::mem::take(&mut self.released) {
+                    // Lanes that waited may be before this block in the same iteration: nothing follows from where others have been.
+                    last = None;
+                }
                 let alone = went.together && self.groups.is_empty();
                 if went.together && !alone {
                     self.join(group.block, &group.masks);
@@ -560,6 +568,7 @@ impl<'a, 'l> Machine<'a, 'l> {
         {
             *open = warp.ready & !*loaded;
             *loaded |= *open;
+            self.released |= *open != 0;
         }
         while let Some(w) = open.iter().position(|m| *m != 0) {
             let block = self.cta.pc[(self.base + w) * CHUNK + open[w].trailing_zeros() as usize];

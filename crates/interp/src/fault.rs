@@ -193,6 +193,8 @@ pub struct KernelFault {
     pub kernel: String,
     /// Line of the source; 0 if not known.
     pub line: u32,
+    /// The file, where a module was linked from several.
+    pub file: Option<String>,
     /// Index of the CTA.
     pub cta: [u32; 3],
     /// Index of the thread; none if the fault is no single thread's.
@@ -334,6 +336,9 @@ impl fmt::Display for KernelFault {
         write!(f, "kernel `{}`", self.kernel)?;
         if self.line != 0 {
             write!(f, ", line {}", self.line)?;
+        }
+        if let Some(file) = &self.file {
+            write!(f, " of {file}")?;
         }
         let [x, y, z] = self.cta;
         write!(f, ", CTA ({x}, {y}, {z})")?;

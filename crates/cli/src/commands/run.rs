@@ -29,6 +29,7 @@ Examples:
       --out out=result.npy
   hostwarp run k.ptx --entry second --shared 4096 sym:table=f32[256]:rand=1 0=u32[64]
   hostwarp run k.ptx --emit llvm --block 128
+  hostwarp run main.ptx library.ptx --entry k --block 32 0=u32[32]
   hostwarp run k.ptx --grid 4 --block 256 --stats 0=u32[1024]
   hostwarp run k.ptx --grid 4,4 --block 32,8 --trace 1.2,5.3 0=u32[4096]
   hostwarp run k.ptx --grid 4 --block 256 --strict --schedule 7 0=u32[1024]
@@ -46,7 +47,7 @@ Quote values with brackets in shells that expand them, and those with an `&`.";
 pub struct Run {
     /// The PTX file; `-` reads stdin.
     file: PathBuf,
-    /// Arguments by parameter name or position.
+    /// More PTX files that belong to the first, and arguments by parameter name or position.
     #[arg(value_name = "NAME=VALUE")]
     arguments: Vec<String>,
     /// The kernel; not needed if the file has only one.
@@ -322,8 +323,10 @@ impl Printed {
 
 impl Run {
     pub fn run(self) -> Result<(), Failure> {
+        let (more, arguments): (Vec<&String>, Vec<&String>) =
+            self.arguments.iter().partition(|a| !a.contains('=') && a.ends_with(".ptx"));
         let arguments: Vec<(String, Value)> =
-            self.arguments.iter().map(|a| value::split(a)).collect::<Result<_, _>>().map_err(|e| {
+            arguments.into_iter().map(|a| value::split(a)).collect::<Result<_, _>>().map_err(|e| {
                 Failure::usage(format!("{e}\n`hostwarp help run` shows how values are written"))
             })?;
         let outs: Vec<(&str, &Path)> = self
@@ -334,7 +337,8 @@ impl Run {
             .collect::<Option<_>>()
             .ok_or_else(|| Failure::usage("--out takes NAME=FILE"))?;
 
-        let source = input::read(&self.file)?;
+        let files = std::iter::once(&*self.file).chain(more.into_iter().map(Path::new));
+        let sources = files.map(input::read).collect::<Result<Vec<_>, _>>()?;
         let limits = limits::limits();
         let mut device = Device::builder();
         if limits.memory_limit() < DEFAULT_CAPACITY {
@@ -356,9 +360,10 @@ impl Run {
         }
         let device = device.heap(self.heap).build()?;
         let profile = self.profile.into();
-        let module = device.load_within(&source.name, &source.bytes, Options { profile }, limits)?;
+        let files: Vec<(&str, &[u8])> = sources.iter().map(|s| (s.name.as_str(), &s.bytes[..])).collect();
+        let module = device.link_within(&files, Options { profile }, limits)?;
         if !self.json {
-            warnings(&module, &source);
+            warnings(&module, &sources);
         }
         let kernel = self.kernel(&module)?;
         let mut launch = kernel.launch().grid(self.grid.0).shared(self.shared).engine(self.engine.into());
@@ -404,7 +409,7 @@ impl Run {
         }
         if let Some(stage) = self.emit {
             let text = launch.emit(stage);
-            return Ok(output::print(&format!("{}\n", text.map_err(|e| explain(e, &source))?.trim_end()))?);
+            return Ok(output::print(&format!("{}\n", text.map_err(|e| explain(e, &sources))?.trim_end()))?);
         }
 
         let (symbols, params): (Vec<_>, Vec<_>) =
@@ -429,7 +434,7 @@ impl Run {
         if let Some(e) = not_printed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(e.into());
         }
-        let report = ran.map_err(|e| explain(e, &source))?;
+        let report = ran.map_err(|e| explain(e, &sources))?;
         printed.finish()?;
 
         // All of them, or none.
@@ -534,20 +539,18 @@ impl Run {
     }
 }
 
-fn warnings(module: &Module, source: &input::Source) {
-    let warnings: Vec<_> =
-        module.diagnostics().iter().filter(|d| d.severity == Severity::Warning).cloned().collect();
-    if !warnings.is_empty() {
-        output::complain_raw(&input::render(
-            &warnings,
-            &String::from_utf8_lossy(&source.bytes),
-            &source.name,
-        ));
+fn warnings(module: &Module, sources: &[input::Source]) {
+    for (source, said) in sources.iter().zip(module.diagnostics_by_file()) {
+        let warnings: Vec<_> = said.iter().filter(|d| d.severity == Severity::Warning).cloned().collect();
+        if !warnings.is_empty() {
+            let text = String::from_utf8_lossy(&source.bytes);
+            output::complain_raw(&input::render(&warnings, &text, &source.name));
+        }
     }
 }
 
 /// Adds the line an error is about, and a way out where there is one.
-fn explain(error: hostwarp::Error, source: &input::Source) -> Failure {
+fn explain(error: hostwarp::Error, sources: &[input::Source]) -> Failure {
     use hostwarp::{Error, KernelFaultKind as Kind};
     let (line, help) = match &error {
         Error::Fault(f) => (
@@ -563,9 +566,17 @@ fn explain(error: hostwarp::Error, source: &input::Source) -> Failure {
                 _ => None,
             },
         ),
+        Error::Unsupported { line, what, .. } if what.contains("other module") => {
+            (*line, Some("name the file that defines it as well: `hostwarp run a.ptx b.ptx`"))
+        }
         Error::Unsupported { line, .. } => (*line, None),
         _ => (0, None),
     };
+    let file = match &error {
+        Error::Fault(f) => f.file.clone(),
+        _ => None,
+    };
+    let source = sources.iter().find(|s| file.as_ref() == Some(&s.name)).unwrap_or(&sources[0]);
     let text = String::from_utf8_lossy(&source.bytes);
     let quoted = (line as usize).checked_sub(1).and_then(|i| text.lines().nth(i));
     let mut failure = Failure::from(error);

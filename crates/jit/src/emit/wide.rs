@@ -26,7 +26,7 @@ pub(crate) fn gather(
 
 fn definition(name: &str, one: Shape, index: Shape) -> String {
     let (w, offset) = (index.n, index.times(1));
-    let all = one.times(one.n * w);
+    let (all, extend) = (one.times(one.n * w), super::lane_number(w));
     let mut t = Text::default();
     let values: Vec<Reg> = (0..w)
         .map(|lane| {
@@ -58,7 +58,7 @@ some:
 loop:
   %left = phi i{w} [%bits, %some], [%rest, %loop]
   %lane.w = call i{w} @llvm.cttz.i{w}(i{w} %left, i1 false)
-  %lane = zext i{w} %lane.w to i64
+  %lane = {extend}
   %oa = getelementptr {offset}, ptr %o, i64 %lane
   %offset = load {offset}, ptr %oa, align 4
   %p = getelementptr i8, ptr %base, {offset} %offset
