@@ -5,7 +5,7 @@ use crate::launch::Launch;
 use hostwarp_ir::{BarrierKind, Block, Term};
 use hostwarp_memory::CtaMemory;
 use hostwarp_system::{Exceeded, Held};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Lanes of a warp.
 pub const WARP: u32 = 32;
@@ -192,6 +192,8 @@ struct Meeting {
     live: u32,
     /// Waits for mbarriers since the last one changed.
     vain: Vain,
+    /// Where there are mbarriers, in shared memory: initialised, and not invalidated.
+    mbarriers: BTreeSet<u64>,
 }
 
 /// Waits for mbarriers of a CTA that were in vain. Only threads of the CTA complete phases, and only by operations that are seen here, so once all of its
@@ -314,6 +316,7 @@ impl Cta {
             m.live = if n < count { launch.threads() } else { 0 };
             m.vain.rounds = 0;
             m.vain.waited.fill(0);
+            m.mbarriers.clear();
         }
     }
 
@@ -726,9 +729,7 @@ impl Cta {
         vain.waited.resize(warps.len(), 0);
         vain.at.resize(warps.len() * WARP as usize, (0, 0));
         vain.at[in_cta * WARP as usize + lane % WARP as usize] = (address, line);
-        if vain.waited[in_cta] & bit != 0 {
-            return Ok(());
-        }
+        // Also if it had waited in this round before: since then others may have left, or wait for something else.
         vain.waited[in_cta] |= bit;
         if warps.iter().zip(&vain.waited).any(|(w, waited)| w.ready & !waited != 0) {
             return Ok(());
@@ -748,6 +749,13 @@ impl Cta {
             });
         }
         Err(KernelFaultKind::Deadlock { waiting })
+    }
+
+    /// There is an mbarrier from now on, or none. Whether there was one.
+    pub(crate) fn mark_mbarrier(&mut self, lane: usize, offset: u64, there: bool) -> bool {
+        let cta = self.cta_of(lane / WARP as usize).0;
+        let known = &mut self.meeting[cta].mbarriers;
+        if there { !known.insert(offset) } else { known.remove(&offset) }
     }
 
     /// A lane has done something that others may wait for.

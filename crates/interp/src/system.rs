@@ -206,6 +206,13 @@ fn on_mbarrier(
         return cta.waits_for(launch, lane, at, line).map(|()| bits);
     }
     memory.shared.store(offset, new).map_err(failed)?;
+    if matches!(op, MbarrierOp::Init | MbarrierOp::Inval) {
+        // What was written over is none any more.
+        let was = cta.mark_mbarrier(lane, offset, op == MbarrierOp::Init);
+        if was && op == MbarrierOp::Init && bits & mbarrier::MARK_BITS == mbarrier::MARK {
+            return Err(misused(Misuse::Again));
+        }
+    }
     cta.has_progressed(lane);
     Ok(bits)
 }

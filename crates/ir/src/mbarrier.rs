@@ -90,6 +90,8 @@ pub enum Misuse {
     Tx(i64),
     /// It is in no shared memory.
     Elsewhere,
+    /// It is initialised though it is one already, and was not invalidated.
+    Again,
 }
 
 impl fmt::Display for Misuse {
@@ -111,6 +113,7 @@ impl fmt::Display for Misuse {
                 write!(f, "would have a tx-count of {n}, which is not between -{MOST} and {MOST}")
             }
             Misuse::Elsewhere => f.write_str("is not in shared memory"),
+            Misuse::Again => f.write_str("is initialised again without `mbarrier.inval` in between"),
         }
     }
 }

@@ -53,7 +53,7 @@ pub const ROOM: Room = Room {
           (`.expect_tx`, `.complete_tx`); the next one begins at once, with the same number of arrivals but for those that dropped out. `.arrive` answers the state \
           before it, which `.test_wait` and `.try_wait` take to ask whether that phase has ended; with `.parity` the phase is even (0) or odd (1). Both answer at \
           once; a loop around them lets the others go on. Misuse is an error: a count that is 0 or beyond 2^20 - 1, more arrivals than are pending, an mbarrier that \
-          was not initialised, and a CTA all of whose threads wait.",
+          was not initialised or is initialised again, and a CTA all of whose threads wait.",
     section: "9.7.14.16",
     forms: &[
         form!("mbarrier.init{.layout}{.own}.b64  [addr]:b64, count:u32", SETS, since(70, 80)),
