@@ -289,7 +289,10 @@ fn mixed_operands(
     if let Some(range) = place.range {
         // A barrier, or three warps.
         let usual = [3, 96].into_iter().find(|n| range.contains(*n));
-        kinds.push((InstanceKind::Constant(u64::from(usual.unwrap_or(range.some(1)))), ty));
+        let one = (InstanceKind::Constant(u64::from(usual.unwrap_or(range.some(1)))), ty);
+        if !kinds.contains(&one) {
+            kinds.push(one);
+        }
     }
     if place.sink {
         kinds.push((InstanceKind::Sink, ty));

@@ -25,41 +25,51 @@ pub const ROOM: Room = Room {
             .needs(&[(".cta", since(78, 30))]),
         Form::new("bar{.cta}.arrive  a:u32<0..15>, b:u32<32../32>", &[], since(20, 20))
             .needs(&[(".cta", since(78, 30))]),
-        Form::new("bar{.cta}.red.popc.u32  d:u32, a:u32<0..15>, {!}c:pred", REDUCE, since(20, 20)),
+        Form::new("bar{.cta}.red.popc.u32  d:u32, a:u32<0..15>, {!}c:pred", REDUCE, since(20, 20))
+            .needs(&[(".cta", since(78, 30))]),
         Form::new(
             "bar{.cta}.red.popc.u32  d:u32, a:u32<0..15>, b:u32<0../32>, {!}c:pred",
             REDUCE,
             since(20, 20),
-        ),
-        Form::new("bar{.cta}.red.op.pred  p:pred, a:u32<0..15>, {!}c:pred", REDUCE, since(20, 20)),
+        )
+        .needs(&[(".cta", since(78, 30))]),
+        Form::new("bar{.cta}.red.op.pred  p:pred, a:u32<0..15>, {!}c:pred", REDUCE, since(20, 20))
+            .needs(&[(".cta", since(78, 30))]),
         Form::new(
             "bar{.cta}.red.op.pred  p:pred, a:u32<0..15>, b:u32<0../32>, {!}c:pred",
             REDUCE,
             since(20, 20),
-        ),
+        )
+        .needs(&[(".cta", since(78, 30))]),
         Form::new("bar.warp.sync  membermask:u32", &[], since(60, 30)),
-        Form::new("barrier{.cta}.sync{.aligned}  a:u32<0..15>{, b:u32<0../32>}", &[], since(60, 30)),
-        Form::new("barrier{.cta}.arrive{.aligned}  a:u32<0..15>, b:u32<32../32>", &[], since(60, 30)),
+        Form::new("barrier{.cta}.sync{.aligned}  a:u32<0..15>{, b:u32<0../32>}", &[], since(60, 30))
+            .needs(&[(".cta", since(78, 30))]),
+        Form::new("barrier{.cta}.arrive{.aligned}  a:u32<0..15>, b:u32<32../32>", &[], since(60, 30))
+            .needs(&[(".cta", since(78, 30))]),
         Form::new(
             "barrier{.cta}.red.popc{.aligned}.u32  d:u32, a:u32<0..15>, {!}c:pred",
             REDUCE,
             since(60, 30),
-        ),
+        )
+        .needs(&[(".cta", since(78, 30))]),
         Form::new(
             "barrier{.cta}.red.popc{.aligned}.u32  d:u32, a:u32<0..15>, b:u32<0../32>, {!}c:pred",
             REDUCE,
             since(60, 30),
-        ),
+        )
+        .needs(&[(".cta", since(78, 30))]),
         Form::new(
             "barrier{.cta}.red.op{.aligned}.pred  p:pred, a:u32<0..15>, {!}c:pred",
             REDUCE,
             since(60, 30),
-        ),
+        )
+        .needs(&[(".cta", since(78, 30))]),
         Form::new(
             "barrier{.cta}.red.op{.aligned}.pred  p:pred, a:u32<0..15>, b:u32<0../32>, {!}c:pred",
             REDUCE,
             since(60, 30),
-        ),
+        )
+        .needs(&[(".cta", since(78, 30))]),
         Form::new("barrier.cluster.arrive{.sem}{.aligned}", CLUSTER, since(78, 90)),
         Form::new("barrier.cluster.wait{.acquire}{.aligned}", CLUSTER, since(78, 90)),
     ],

@@ -23,7 +23,7 @@ pub const MEMBAR: Room = Room {
     section: "9.7.13.4",
     forms: &[
         Form::new("membar.level", LEVELS, since(14, 10)).needs(&[(".sys", since(20, 20))]),
-        Form::new("membar.proxy.proxykind", LEVELS, since(75, 70)),
+        Form::new("membar.proxy.proxykind", LEVELS, since(75, 70)).needs(&[(".async", since(80, 90))]),
     ],
     rule: None,
     meaning,
@@ -56,7 +56,11 @@ pub const FENCE: Room = Room {
             since(86, 90),
         ),
         Form::new("fence.proxy.tensormap::generic.release.scope", SETS, since(83, 90)),
-        Form::new("fence.proxy.tensormap::generic.acquire.scope  [addr]:b64, size:b32#", SETS, since(83, 90)),
+        Form::new(
+            "fence.proxy.tensormap::generic.acquire.scope  [addr]:b64, size:b32#<128..128>",
+            SETS,
+            since(83, 90),
+        ),
     ],
     rule: None,
     meaning,

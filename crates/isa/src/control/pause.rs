@@ -21,8 +21,8 @@ pub const PMEVENT: Room = Room {
     doc: "There are no performance monitors, so nothing happens.",
     section: "9.7.19.3",
     forms: &[
-        Form::new("pmevent  a:u32#", &[], since(14, 10)),
-        Form::new("pmevent.mask  a:u32#", &[], since(30, 20)),
+        Form::new("pmevent  a:u32#<0..15>", &[], since(14, 10)),
+        Form::new("pmevent.mask  a:u32#<0..65535>", &[], since(30, 20)),
     ],
     rule: None,
     meaning: |_| Ok(()),

@@ -45,10 +45,6 @@ const MMA_SETS: &[(&str, &str)] = &[
     (".bitop", ".xor .and"),
     (".rnd", ".rn .rz .rm .rp"),
     (".stype", ".ue8m0 .ue4m3"),
-    (".sp_half", ".m16n8k16 .m16n8k32"),
-    (".sp_tf32", ".m16n8k8 .m16n8k16"),
-    (".sp_byte", ".m16n8k32 .m16n8k64"),
-    (".sp_nibble", ".m16n8k64 .m16n8k128"),
 ];
 const MMA_NEEDS: &[(&str, Since)] = &[
     (".m16n8k16", since(70, 80)),
@@ -59,6 +55,13 @@ const MMA_NEEDS: &[(&str, Since)] = &[
     (".and", since(71, 80)),
     (".sp::ordered_metadata", since(85, 80)),
 ];
+
+/// Of 8-bit floats.
+const F8_NEEDS: &[(&str, Since)] = &[(".m16n8k16", since(87, 89))];
+
+/// Of f64.
+const F64_NEEDS: &[(&str, Since)] =
+    &[(".m16n8k4", since(78, 90)), (".m16n8k8", since(78, 90)), (".m16n8k16", since(78, 90))];
 
 macro_rules! mma {
     ($syntax:literal, $since:expr) => {
@@ -84,11 +87,13 @@ pub const MMA: Room = Room {
         done!("mma.sync.aligned.half_shape.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(65, 75)),
         done!("mma.sync.aligned.half_shape.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!", since(70, 80)),
         done!("mma.sync.aligned.tf32_shape.row.col.f32.tf32.tf32.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!", since(70, 80)),
-        done!("mma.sync.aligned.double_shape.row.col{.rnd}.f64.f64.f64.f64  d:*f64, a:*f64!, b:*f64!, c:*f64!", since(70, 80)),
+        done!("mma.sync.aligned.double_shape.row.col{.rnd}.f64.f64.f64.f64  d:*f64, a:*f64!, b:*f64!, c:*f64!", since(70, 80))
+            .needs(F64_NEEDS),
         done!("mma.sync.aligned.byte_shape.row.col{.satfinite}.s32.byte.byte2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!", since(65, 75)),
         done!("mma.sync.aligned.nibble_shape.row.col{.satfinite}.s32.nibble.nibble2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!", since(65, 75)),
         done!("mma.sync.aligned.bit_shape.row.col.s32.b1.b1.s32.bitop.popc  d:*s32, a:*b32!, b:*b32!, c:*s32!", since(70, 75)),
-        done!("mma.sync.aligned.f8_shape.row.col.dtype.f8.f8b.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(84, 89)),
+        done!("mma.sync.aligned.f8_shape.row.col.dtype.f8.f8b.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(84, 89))
+            .needs(F8_NEEDS),
         mma!("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.dtype.small.smallb.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(87, 120))
             .only("120f"),
         mma!("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0  d:4*f32, a:4*b32!, b:2*b32!, c:4*f32!, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
@@ -99,12 +104,17 @@ pub const MMA: Room = Room {
             .only("120f"),
         mma!("mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.small.smallb.f32.ue8m0  d:4*f32, a:4*b32!, b:2*b32!, c:4*f32!, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
             .only("120f"),
-        done!("mma.sp.sync.aligned.sp_half.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(71, 80)),
-        done!("mma.sp.sync.aligned.sp_half.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..3>", since(71, 80)),
-        done!("mma.sp.sync.aligned.sp_tf32.row.col.f32.tf32.tf32.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..3>", since(71, 80)),
-        done!("mma.sp.sync.aligned.sp_byte.row.col{.satfinite}.s32.byte.byte2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..3>", since(71, 80)),
-        done!("mma.sp.sync.aligned.sp_nibble.row.col{.satfinite}.s32.nibble.nibble2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..3>", since(71, 80)),
-        done!("mma.sp.sync.aligned.m16n8k64.row.col.dtype.f8.f8b.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(84, 89)),
+        done!("mma.sp.sync.aligned.m16n8k16.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        done!("mma.sp.sync.aligned.m16n8k32.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..1>", since(71, 80)),
+        done!("mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        done!("mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..1>", since(71, 80)),
+        done!("mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        done!("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..1>", since(71, 80)),
+        done!("mma.sp.sync.aligned.m16n8k32.row.col{.satfinite}.s32.byte.byte2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..1>", since(71, 80)),
+        done!("mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.byte.byte2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..0>", since(71, 80)),
+        done!("mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.nibble.nibble2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..1>", since(71, 80)),
+        done!("mma.sp.sync.aligned.m16n8k128.row.col{.satfinite}.s32.nibble.nibble2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..0>", since(71, 80)),
+        done!("mma.sp.sync.aligned.m16n8k64.row.col.dtype.f8.f8b.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..0>", since(84, 89)),
         mma!("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.dtype.small.smallb.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(87, 120))
             .only("120f"),
         mma!("mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0  d:4*f32, a:4*b32!, b:4*b32!, c:4*f32!, e:b32!, f:u32#<0..3>, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
