@@ -1,7 +1,7 @@
 //! Compiled kernels: what there can be of each, and how it is made when it is wanted.
 
 use crate::cache;
-use crate::jit::llvm::{Object, Tier};
+use crate::jit::llvm::{FirstUse, Object, Tier};
 use crate::jit::target::Target;
 use crate::jit::{JitError, JitKernel, KernelText, Paths};
 use crate::{Device, Effort};
@@ -313,7 +313,9 @@ impl Soon {
             return;
         }
         let soon = self.clone();
+        let first_use = FirstUse::begin();
         let work = move || {
+            first_use.on_this_thread();
             let made = catch_unwind(AssertUnwindSafe(|| soon.get()));
             // Somebody may wait for it.
             let panicked = |_| Err(NotMade::for_good("there was a panic while it was compiled"));

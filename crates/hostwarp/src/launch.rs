@@ -2,7 +2,7 @@
 
 use crate::buffer::Owned;
 use crate::code::{Codes, Compiled, NotMade};
-use crate::jit::llvm::wait_at_end;
+use crate::jit::llvm::{wait_at_end, wait_for_first_use};
 use crate::jit::{KernelText, Paths};
 use crate::module::Instrumented;
 use crate::schedule::{Interp, Jit, Progress, RunCtas, run_grid};
@@ -462,6 +462,8 @@ impl<'a> LaunchBuilder<'a> {
             }
             Ok(())
         })();
+        // Whoever waits for this launch may end the process next.
+        wait_for_first_use();
         let stats = watch.as_ref().and_then(watch::Watch::finish);
         ran?;
         let note = self.note.or(note);

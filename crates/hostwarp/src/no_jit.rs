@@ -219,6 +219,23 @@ pub mod llvm {
 
     /// There is nothing to wait for.
     pub fn wait_at_end() {}
+
+    /// Nothing is used for a first time.
+    pub fn wait_for_first_use() {}
+
+    /// Nothing is used for a first time.
+    #[derive(Debug)]
+    pub struct FirstUse;
+
+    impl FirstUse {
+        /// Of nothing.
+        pub fn begin() -> FirstUse {
+            FirstUse
+        }
+
+        /// By nobody.
+        pub fn on_this_thread(self) {}
+    }
 }
 
 pub mod target {

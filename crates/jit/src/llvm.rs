@@ -17,7 +17,7 @@ use std::sync::{Mutex, mpsc};
 use crate::emit::MOST_STACK;
 use crate::target::{Arch, Target};
 use api::Api;
-pub use ending::wait_at_end;
+pub use ending::{FirstUse, wait_at_end, wait_for_first_use};
 pub use search::NotFound;
 
 /// The oldest LLVM that takes the text we write (opaque pointers).
@@ -192,6 +192,9 @@ impl Llvm {
         // SAFETY: the handler is a plain function of the expected signature that lives as long as the process.
         unsafe { (library.api.install_fatal_error_handler)(on_fatal_error) };
         library.api.initialize_targets();
+        warm_up(&library.api, version);
+        ending::watch();
+        ending::is_warm();
         opened.push(library);
         Ok(Llvm { library })
     }
@@ -218,6 +221,7 @@ impl Llvm {
     /// The work is done on a thread of its own, for two reasons: LLVM recurses deeply, and its fatal errors end the process when
     /// their handler returns, so ours never returns: it reports the error and parks the thread.
     pub fn compile(self, text: &str, target: &Target, tier: &Tier) -> Result<Object, CompileError> {
+        ending::is_warm();
         let fatal = |message: String| CompileError { stage: Stage::Fatal, message };
         let ending = || fatal("the process is ending".into());
         let _wait = ending::Work::begin().ok_or_else(ending)?;
@@ -309,6 +313,19 @@ impl<T: Copy> Drop for Owned<T> {
 
 fn c_string(text: &str, stage: Stage) -> Result<CString, CompileError> {
     CString::new(text).map_err(|_| CompileError { stage, message: "a NUL byte in a name".into() })
+}
+
+/// Compiles a function that does nothing: the library makes variables of its own when it first compiles, and asks for handlers of the process's end that
+/// undo them. A handler that is asked for after that comes before those, so that no compilation is under way when they run.
+fn warm_up(api: &Api, version: Version) {
+    if let Some(target) = Target::host() {
+        let _ = compile_here(
+            api,
+            "define void @nothing() { ret void }",
+            &target,
+            &Tier::light().for_version(version),
+        );
+    }
 }
 
 fn compile_here(api: &Api, text: &str, target: &Target, tier: &Tier) -> Result<Object, CompileError> {

@@ -109,8 +109,9 @@ fn policy(cx: &mut Cx<'_>) -> Outcome {
         let given = cx.has(".fractional") && cx.given("fraction");
         let fraction =
             given.then(|| cx.constant("fraction")).flatten().map(|bits| f32::from_bits(bits as u32));
-        let sixteenths = (fraction.unwrap_or(1.0) * 16.0).ceil().clamp(1.0, 16.0) as u64;
-        cx.b.iconst(Type::I64, 1 << 60 | (primary | secondary) << 56 | (sixteenths - 1) << 52)
+        // Less one; a NaN counts as the least.
+        let sixteenths = ((fraction.unwrap_or(1.0) * 16.0).ceil() - 1.0).clamp(0.0, 15.0) as u64;
+        cx.b.iconst(Type::I64, 1 << 60 | (primary | secondary) << 56 | sixteenths << 52)
     };
     cx.set("d", policy);
     Ok(())
