@@ -2,11 +2,11 @@
 #ifdef __CUDACC__
 KERNEL(histogram)(const unsigned char *a, const int *b, int *out, int n, int m) {
     __shared__ int s[256];
-    s[threadIdx.x] = 0;
+    for (int t = threadIdx.x; t < 256; t += BX) s[t] = 0;
     __syncthreads();
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&s[a[i]], 1);
+    for (INDEX i = FIRST(x); i < (INDEX)n; i += STEP(x)) atomicAdd(&s[a[i]], 1);
     __syncthreads();
-    atomicAdd(&out[threadIdx.x], s[threadIdx.x]);
+    for (int t = threadIdx.x; t < 256; t += BX) atomicAdd(&out[t], s[t]);
 }
 #else
 REFERENCE(histogram)(const unsigned char *a, const int *b, int *out, int n, int m) {

@@ -1,23 +1,18 @@
 #include "suite.h"
-#ifdef __CUDACC__
-KERNEL(julia)(const float *a, const float *b, int *out, int n, int m) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
-    float x = a[i], y = b[i];
+HD int escape(ELEMENT x, ELEMENT y, int m) {
     int k = 0;
-    while (k < m && __fmaf_rn(x, x, __fmul_rn(y, y)) < 4.0f) {
-        float t = __fadd_rn(__fsub_rn(__fmul_rn(x, x), __fmul_rn(y, y)), -0.4f);
-        y = __fmaf_rn(__fmul_rn(2.0f, x), y, 0.6f); x = t; k++;
+    while (k < m && fma(x, x, y * y) < 4) {
+        ELEMENT t = (x * x - y * y) + (ELEMENT)-0.4;
+        y = fma(2 * x, y, (ELEMENT)0.6); x = t; k++;
     }
-    out[i] = k;
+    return k;
+}
+#ifdef __CUDACC__
+KERNEL(julia)(const ELEMENT *a, const ELEMENT *b, int *out, int n, int m) {
+    EACH(i, n) out[i] = escape(a[i], b[i], m);
 }
 #else
-REFERENCE(julia)(const float *a, const float *b, int *out, int n, int m) {
-    for (int i = 0; i < n; i++) {
-        float x = a[i], y = b[i];
-        int k = 0;
-        while (k < m && fmaf(x, x, y * y) < 4.0f) { float t = (x * x - y * y) + -0.4f; y = fmaf(2.0f * x, y, 0.6f); x = t; k++; }
-        out[i] = k;
-    }
+REFERENCE(julia)(const ELEMENT *a, const ELEMENT *b, int *out, int n, int m) {
+    for (int i = 0; i < n; i++) out[i] = escape(a[i], b[i], m);
 }
 #endif

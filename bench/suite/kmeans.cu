@@ -1,23 +1,23 @@
 #include "suite.h"
 #ifdef __CUDACC__
-KERNEL(kmeans)(const float *a, const float *b, int *out, int n, int m) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
-    float best = 3e38f; int which = 0;
-    for (int c = 0; c < m; c++) {
-        float d = 0;
-        for (int k = 0; k < 4; k++) { float e = __fsub_rn(a[i * 4 + k], b[c * 4 + k]); d = __fmaf_rn(e, e, d); }
-        if (d < best) { best = d; which = c; }
+KERNEL(kmeans)(const ELEMENT *a, const ELEMENT *b, int *out, int n, int m) {
+    EACH(i, n) {
+        ELEMENT best = 3e38f; int which = 0;
+        for (int c = 0; c < m; c++) {
+            ELEMENT d = 0;
+            for (int k = 0; k < 4; k++) { ELEMENT e = a[i * 4 + k] - b[c * 4 + k]; d = fma(e, e, d); }
+            if (d < best) { best = d; which = c; }
+        }
+        out[i] = which;
     }
-    out[i] = which;
 }
 #else
-REFERENCE(kmeans)(const float *a, const float *b, int *out, int n, int m) {
+REFERENCE(kmeans)(const ELEMENT *a, const ELEMENT *b, int *out, int n, int m) {
     for (int i = 0; i < n; i++) {
-        float best = 3e38f; int which = 0;
+        ELEMENT best = 3e38f; int which = 0;
         for (int c = 0; c < m; c++) {
-            float d = 0;
-            for (int k = 0; k < 4; k++) { float e = a[i * 4 + k] - b[c * 4 + k]; d = fmaf(e, e, d); }
+            ELEMENT d = 0;
+            for (int k = 0; k < 4; k++) { ELEMENT e = a[i * 4 + k] - b[c * 4 + k]; d = fma(e, e, d); }
             if (d < best) { best = d; which = c; }
         }
         out[i] = which;

@@ -1,71 +1,55 @@
-// Runs the references of the suite: `native NAME A B OUT N M REPS SEED`, sizes in bytes. Prints the least time in nanoseconds and a hash of the output.
-#include "saxpy_stride.cu"
-#include "stencil.cu"
-#include "bitonic.cu"
-#include "scan.cu"
-#include "warp_scan.cu"
-#include "layernorm.cu"
-#include "hash_rounds.cu"
-#include "binary_search.cu"
-#include "histogram.cu"
-#include "transpose.cu"
-#include "nbody.cu"
-#include "spmv.cu"
-#include "julia.cu"
-#include "box_blur.cu"
-#include "dot.cu"
-#include "convolution.cu"
-#include "kmeans.cu"
-#include "lu_row.cu"
-#include "match_bytes.cu"
-#include "ray.cu"
-#include "softmax_max.cu"
-#include "xorshift.cu"
+// Runs the reference of one kernel, compiled with -DNAME=… and its file: `native A B OUT KINDS N M SECONDS`, the three in elements.
+// Prints the least time in nanoseconds and a hash of the output.
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-typedef void (*Reference)(const void *, const void *, void *, int, int);
-#define ROW(name) {#name, (Reference)name##_reference}
-static const struct { const char *name; Reference run; } ALL[] = {
-    ROW(saxpy_stride), ROW(stencil), ROW(bitonic), ROW(scan), ROW(warp_scan), ROW(layernorm), ROW(hash_rounds), ROW(binary_search),
-    ROW(histogram), ROW(transpose), ROW(nbody), ROW(spmv), ROW(julia), ROW(box_blur), ROW(dot), ROW(convolution), ROW(kmeans),
-    ROW(lu_row), ROW(match_bytes), ROW(ray), ROW(softmax_max), ROW(xorshift)};
+#define JOIN(a, b) a##b
+#define REFERENCE_OF(name) JOIN(name, _reference)
+extern "C" void REFERENCE_OF(NAME)(const void *, const void *, void *, int, int);
+
+static size_t size(char kind) { return kind == 'b' ? 1 : kind == 'h' ? 2 : kind == 'd' || kind == 'l' ? 8 : 4; }
+static void *space(size_t bytes) { return aligned_alloc(4096, (bytes + 4096) / 4096 * 4096); }
 
 // Floats from -1.5 to 1.5, or any words.
-static void *fill(size_t bytes, int floats, uint64_t seed) {
-    uint32_t *words = (uint32_t *)aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-    for (size_t i = 0; i < bytes / 4; i++) {
+static void *fill(size_t elements, char kind, uint64_t seed) {
+    size_t bytes = elements * size(kind), piece = kind == 'd' ? 8 : 4;
+    char *out = (char *)space(bytes + 8);
+    for (size_t i = 0; i + piece <= bytes; i += piece) {
         seed = seed * 6364136223846793005ull + 1442695040888963407ull;
         uint32_t word = (uint32_t)(seed >> 32);
         float f = (float)(word >> 8) * (3.0f / 16777216.0f) - 1.5f;
-        memcpy(&words[i], floats ? (void *)&f : (void *)&word, 4);
+        double d = f;
+        memcpy(out + i, kind == 'd' ? (void *)&d : kind == 'f' ? (void *)&f : (void *)&word, piece);
     }
-    return words;
+    return out;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
 int main(int argc, char **argv) {
-    if (argc != 10) return 2;
-    size_t la = strtoull(argv[2], 0, 10), lb = strtoull(argv[3], 0, 10), lo = strtoull(argv[4], 0, 10);
-    int n = atoi(argv[5]), m = atoi(argv[6]), reps = atoi(argv[7]), fa = argv[8][0] == 'f', fb = argv[8][1] == 'f';
-    (void)argv[9];
-    void *a = fill(la, fa, 1), *b = fill(lb, fb, 2), *out = aligned_alloc(4096, (lo + 4095) / 4096 * 4096);
-    for (size_t k = 0; k < sizeof ALL / sizeof *ALL; k++) {
-        if (strcmp(ALL[k].name, argv[1])) continue;
-        double least = 1e30;
-        uint64_t hash = 0;
-        for (int r = 0; r < reps; r++) {
-            memset(out, 0, lo);
-            struct timespec t0, t1;
-            clock_gettime(CLOCK_MONOTONIC, &t0);
-            ALL[k].run(a, b, out, n, m);
-            clock_gettime(CLOCK_MONOTONIC, &t1);
-            double ns = (t1.tv_sec - t0.tv_sec) * 1e9 + (t1.tv_nsec - t0.tv_nsec);
-            if (ns < least) least = ns;
-        }
-        hash = 0xcbf29ce484222325ull;
-        for (size_t i = 0; i < lo; i++) hash = (hash ^ ((unsigned char *)out)[i]) * 0x100000001b3ull;
-        printf("%.0f %llu\n", least, (unsigned long long)hash);
-        return 0;
-    }
-    return 1;
+    if (argc != 8) return 2;
+    const char *kinds = argv[4];
+    void *a = fill(strtoull(argv[1], 0, 10), kinds[0], 1), *b = fill(strtoull(argv[2], 0, 10), kinds[1], 2);
+    size_t bytes = strtoull(argv[3], 0, 10) * size(kinds[2]);
+    unsigned char *out = (unsigned char *)space(bytes);
+    int n = atoi(argv[5]), m = atoi(argv[6]);
+    double least = 1e30, began = now();
+    do {
+        memset(out, 0, bytes);
+        double start = now();
+        REFERENCE_OF(NAME)(a, b, out, n, m);
+        double took = now() - start;
+        if (took < least) least = took;
+    } while (now() - began < atof(argv[7]) * 1e9);
+    uint64_t hash = 0xcbf29ce484222325ull;
+    for (size_t i = 0; i < bytes; i++) hash = (hash ^ out[i]) * 0x100000001b3ull;
+    printf("%.0f %llu\n", least, (unsigned long long)hash);
+    return 0;
 }

@@ -1,27 +1,19 @@
 #include "suite.h"
-#ifdef __CUDACC__
-KERNEL(ray)(const float *a, const float *b, int *out, int n, int m) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
-    float dx = a[i], dy = b[i], near = 1e30f; int hit = -1;
+HD int nearest(const ELEMENT *a, const ELEMENT *b, ELEMENT dx, ELEMENT dy, int m) {
+    ELEMENT near = 1e30f; int hit = -1;
     for (int k = 0; k < m; k++) {
-        float cx = a[k], cy = b[k], r = 0.01f;
-        float t = __fmaf_rn(cx, dx, __fmul_rn(cy, dy));
-        float d = __fsub_rn(__fmaf_rn(cx, cx, __fmul_rn(cy, cy)), __fmul_rn(t, t));
+        ELEMENT cx = a[k], cy = b[k], r = (ELEMENT)0.01;
+        ELEMENT t = fma(cx, dx, cy * dy), d = fma(cx, cx, cy * cy) - t * t;
         if (d < r && t < near) { near = t; hit = k; }
     }
-    out[i] = hit;
+    return hit;
+}
+#ifdef __CUDACC__
+KERNEL(ray)(const ELEMENT *a, const ELEMENT *b, int *out, int n, int m) {
+    EACH(i, n) out[i] = nearest(a, b, a[i], b[i], m);
 }
 #else
-REFERENCE(ray)(const float *a, const float *b, int *out, int n, int m) {
-    for (int i = 0; i < n; i++) {
-        float dx = a[i], dy = b[i], near = 1e30f; int hit = -1;
-        for (int k = 0; k < m; k++) {
-            float cx = a[k], cy = b[k], r = 0.01f;
-            float t = fmaf(cx, dx, cy * dy), d = fmaf(cx, cx, cy * cy) - t * t;
-            if (d < r && t < near) { near = t; hit = k; }
-        }
-        out[i] = hit;
-    }
+REFERENCE(ray)(const ELEMENT *a, const ELEMENT *b, int *out, int n, int m) {
+    for (int i = 0; i < n; i++) out[i] = nearest(a, b, a[i], b[i], m);
 }
 #endif

@@ -4,8 +4,31 @@ use crate::setup::{apt, install};
 use crate::{Result, cargo, run};
 use std::path::Path;
 
+/// Compiles and measures the kernels of `bench/suite`; nvcc where variants are to be compiled.
+fn suite(words: &[&str]) -> Result {
+    install()?;
+    cargo(&["build", "--release", "--quiet", "-p", "hostwarp-cli", "-p", "hostwarp-bench"], &[])?;
+    let mut environment = vec![];
+    let nvcc;
+    if words.iter().any(|w| ["--variants", "--check", "--bless"].contains(w)) {
+        match crate::dropin::nvcc() {
+            Ok(path) => {
+                nvcc = path.display().to_string();
+                environment.push(("HOSTWARP_NVCC", nvcc.as_str()));
+            }
+            Err(e) => eprintln!("no nvcc: {e}"),
+        }
+    }
+    run("target/release/hostwarp-bench", words, &environment)
+}
+
 /// Installs the compilers it is measured against, builds, runs, and writes the figures into `docs/`.
 pub fn all() -> Result {
+    let only: Vec<String> = std::env::args().skip(2).collect();
+    let only: Vec<&str> = only.iter().map(String::as_str).collect();
+    if only.first() == Some(&"--suite") {
+        return suite(&only);
+    }
     install()?;
     if !Path::new("/usr/bin/clang-19").exists() {
         apt(&["clang-19"])?;
@@ -17,8 +40,6 @@ pub fn all() -> Result {
         }
     }
     cargo(&["build", "--release", "--quiet", "-p", "hostwarp-cli", "-p", "hostwarp-bench"], &[])?;
-    let only: Vec<String> = std::env::args().skip(2).collect();
-    let only: Vec<&str> = only.iter().map(String::as_str).collect();
     run("target/release/hostwarp-bench", &only, &[])
 }
 

@@ -65,7 +65,7 @@ pub fn directory() -> Result<PathBuf> {
 }
 
 /// nvcc from PyPI, in `target/nvcc` or where `HOSTWARP_NVCC` says.
-fn nvcc() -> Result<PathBuf> {
+pub fn nvcc() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("HOSTWARP_NVCC") {
         return Ok(PathBuf::from(path));
     }
