@@ -130,6 +130,7 @@ fn one(source: &Path, program: &Path, (nvcc, home, dropin): (&Path, &Path, &Path
         .arg(format!("-I{}", home.join("include").display()))
         .arg(format!("-I{}", home.join("include/cccl").display()))
         .arg(format!("-L{}", program.with_file_name("").display()))
+        .arg(format!("-L{}", dropin.display()))
         .arg("-o")
         .args([program, source])
         .output();

@@ -3,7 +3,7 @@
 //! - [`driver`]: the functions of `libcuda.so.1`, a few lines each over the library.
 //! - [`runtime`]: those of `libcudart.so`, over the driver's.
 //! - [`state`]: the one device of the process, its contexts, handles and errors.
-//! - [`ops`]: what is queued on streams and kept in graphs.
+//! - [`ops`]: what is queued on streams and kept in graphs; [`graph`]: graphs and captures.
 //! - [`fatbin`]: PTX out of what nvcc packs.
 //! - [`stubs`]: every other name NVIDIA's headers declare; they say so once and return "not supported".
 //!
@@ -22,6 +22,7 @@ pub mod attributes;
 pub mod driver;
 pub mod errors;
 pub mod fatbin;
+pub mod graph;
 pub mod ops;
 pub mod runtime;
 pub mod state;

@@ -53,6 +53,19 @@ macro_rules! runtime_api {
     };
 }
 
+/// Functions of the runtime that are one of the driver's, for a thread that may have no context yet: `fn name(args) = driver's;`.
+macro_rules! forward {
+    ($(fn $name:ident $(/ $per_thread:ident)? ($($arg:ident: $ty:ty),* $(,)?) = $driver:ident;)*) => {
+        runtime_api! {
+            $(fn $name $(/ $per_thread)? ($($arg: $ty),*) {
+                $crate::runtime::ensure()?;
+                // SAFETY: the caller's promise is the one the driver's function asks for.
+                $crate::runtime::ok(unsafe { $crate::driver::$driver($($arg),*) })
+            })*
+        }
+    };
+}
+
 fn traced() -> bool {
     static TRACED: OnceLock<bool> = OnceLock::new();
     *TRACED.get_or_init(|| std::env::var_os("HOSTWARP_LOG").is_some_and(|v| !v.is_empty() && v != "0"))

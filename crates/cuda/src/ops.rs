@@ -1,11 +1,12 @@
 //! What is queued on streams and kept in graphs: one type for both, so that a stream can be captured.
 
 use crate::errors::{self, Code};
-use crate::state::{self, Capture, EventObject, State, StreamObject};
+use crate::graph::{self, GraphMemory};
+use crate::state::{self, EventObject, State, StreamObject};
 use crate::types::HostFn;
 use hostwarp::{Error, Kernel};
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// One thing to do.
 #[derive(Clone)]
@@ -18,12 +19,16 @@ pub enum Op {
     Fill(Fill),
     /// A call of the host's.
     Host(HostCall),
+    /// An allocation of a graph's, which is made with the node.
+    Alloc(Arc<GraphMemory>),
     /// A free.
     Free(u64),
     /// All of another graph.
     Graph(Arc<Vec<Op>>),
     /// Recording an event.
     Record(Arc<EventObject>),
+    /// Waiting for an event that was recorded elsewhere.
+    Wait(Arc<EventObject>),
     /// Nothing.
     Empty,
 }
@@ -75,7 +80,7 @@ pub struct Side {
     pub slice: u64,
 }
 
-/// A fill of `height` rows.
+/// A fill of `depth` × `height` rows.
 #[derive(Clone, Debug)]
 pub struct Fill {
     /// The first byte.
@@ -88,8 +93,12 @@ pub struct Fill {
     pub size: usize,
     /// Elements of a row.
     pub width: u64,
-    /// Rows.
+    /// Rows of a slice.
     pub height: u64,
+    /// From slice to slice.
+    pub slice: u64,
+    /// Slices.
+    pub depth: u64,
 }
 
 /// A call of the host's.
@@ -205,10 +214,10 @@ impl Fill {
     /// Whether the range is inside an allocation.
     pub fn check(&self, state: &State) -> Result<(), Code> {
         let bytes = self.width * self.size as u64;
-        if bytes == 0 || self.height == 0 {
+        if bytes == 0 || self.height == 0 || self.depth == 0 {
             return Ok(());
         }
-        let last = (self.height - 1) * self.pitch + bytes;
+        let last = (self.depth - 1) * self.slice + (self.height - 1) * self.pitch + bytes;
         match state.device.memory().lookup(self.at) {
             Some(found) if self.at + last <= found.base + found.size => Ok(()),
             _ => Err(errors::INVALID_VALUE),
@@ -216,8 +225,9 @@ impl Fill {
     }
 
     fn run(&self, state: &State) -> Result<(), Error> {
-        for y in 0..self.height {
-            let at = self.at + y * self.pitch;
+        let rows = (0..self.depth).flat_map(|z| (0..self.height).map(move |y| (z, y)));
+        for (z, y) in rows {
+            let at = self.at + z * self.slice + y * self.pitch;
             let same = self.value[..self.size].iter().all(|b| *b == self.value[0]);
             if same {
                 state.device.memory().fill(at, &self.value[..1], self.width * self.size as u64)?;
@@ -257,7 +267,7 @@ impl Op {
                 Ok(())
             }
             Op::Free(address) => {
-                let _ = state.free(*address);
+                state.release(*address);
                 Ok(())
             }
             Op::Graph(ops) => ops.iter().try_for_each(|op| op.run(state)),
@@ -267,7 +277,8 @@ impl Op {
                 now.record(&event.event);
                 Ok(())
             }
-            Op::Empty => Ok(()),
+            Op::Wait(event) => event.event.synchronize(),
+            Op::Alloc(_) | Op::Empty => Ok(()),
         }
     }
 
@@ -280,89 +291,29 @@ impl Op {
             Op::Host(_) => 3,
             Op::Graph(_) => 4,
             Op::Empty => 5,
+            Op::Wait(_) => 6,
             Op::Record(_) => 7,
+            Op::Alloc(_) => 10,
             Op::Free(_) => 11,
         }
     }
 }
 
-/// A graph being made.
-#[derive(Default)]
-pub struct Graph {
-    /// Nodes by handle, in the order they were added.
-    pub nodes: Vec<Node>,
-}
-
-/// A node.
-pub struct Node {
-    /// Its handle, which no other node has.
-    pub handle: usize,
-    /// What it does.
-    pub op: Op,
-    /// The handles of nodes it waits for.
-    pub after: Vec<usize>,
-}
-
-/// A graph that can be launched.
-pub struct GraphExec {
-    /// Node handles and what they do, in an order that respects all dependencies.
-    pub ops: Vec<(usize, Op)>,
-}
-
-impl Graph {
-    /// Adds a node.
-    pub fn add(&mut self, op: Op, after: Vec<usize>) -> usize {
-        use std::sync::atomic::{AtomicUsize, Ordering};
-        static NEXT: AtomicUsize = AtomicUsize::new(0x4000_0000_0010);
-        let handle = NEXT.fetch_add(0x10, Ordering::Relaxed);
-        self.nodes.push(Node { handle, op, after });
-        handle
-    }
-
-    /// The nodes in an order that respects all dependencies; none if there is a cycle.
-    pub fn order(&self) -> Option<GraphExec> {
-        let mut done = std::collections::HashSet::new();
-        let mut ops = vec![];
-        while ops.len() < self.nodes.len() {
-            let before = ops.len();
-            for node in &self.nodes {
-                if !done.contains(&node.handle) && node.after.iter().all(|n| done.contains(n)) {
-                    done.insert(node.handle);
-                    ops.push((node.handle, node.op.clone()));
-                }
-            }
-            if ops.len() == before {
-                return None;
-            }
-        }
-        Some(GraphExec { ops })
-    }
-}
-
 /// Queues something on a stream, or adds it to the graph that the stream captures.
 pub fn queue(state: &'static State, on: &Arc<StreamObject>, op: Op) -> Result<(), Code> {
-    let mut capture = on.capture.lock().unwrap_or_else(|e| e.into_inner());
-    if let Some(Capture { graph, after, .. }) = capture.as_mut() {
-        let mut graph = graph.lock().unwrap_or_else(|e| e.into_inner());
-        *after = vec![graph.add(op, after.clone())];
-        return Ok(());
+    if let Some(capture) = on.capture().as_mut() {
+        return capture.add(op);
     }
-    drop(capture);
     state.queue(on, move || op.run(state));
     Ok(())
 }
 
 /// Does something in a stream's order and waits for it; at once where nothing is under way.
 pub fn queue_and_wait(state: &'static State, on: &Arc<StreamObject>, op: Op) -> Result<(), Code> {
-    if on.capture.lock().unwrap_or_else(|e| e.into_inner()).is_some() {
-        return Err(errors::STREAM_CAPTURE_UNSUPPORTED);
-    }
+    graph::refuse(on)?;
     if state.is_idle() {
         return op.run(state).map_err(|e| state::code_of(&e));
     }
     state.queue(on, move || op.run(state));
     state.wait(on)
 }
-
-/// A graph behind a lock.
-pub type SharedGraph = Arc<Mutex<Graph>>;

@@ -1,8 +1,9 @@
 //! The one device of the process: its contexts, handles, allocations and errors.
 
+use crate::driver::pool::Pools;
 use crate::errors::{self, Code};
+use crate::graph::{Capture, GraphExec, SharedGraph};
 use crate::log;
-use crate::ops::{Graph, GraphExec};
 use hostwarp::memory::FaultKind;
 use hostwarp::memory::map::GLOBAL_BASE;
 use hostwarp::{Device, Error, Event, Kernel, KernelFaultKind, Module, Profile, Stream};
@@ -22,6 +23,8 @@ pub struct State {
     pub profile: Profile,
     /// Bytes of device memory in all.
     pub capacity: u64,
+    /// Whether allocations end where a GPU's do, not where the program asked.
+    pad: bool,
     objects: RwLock<HashMap<usize, Object>>,
     next: AtomicUsize,
     /// The error that a fault has left for all calls to come; 0 if there is none.
@@ -32,6 +35,8 @@ pub struct State {
     /// Queuing on the default stream orders it with the others; one at a time.
     order: Mutex<()>,
     memory: Mutex<Memory>,
+    /// What was linked last, for who loads it.
+    linked: Mutex<Option<(Vec<u8>, Module)>>,
     /// The primary context's handle and how often it is retained.
     pub primary: Mutex<Primary>,
 }
@@ -61,9 +66,11 @@ pub enum Object {
     /// An event.
     Event(Arc<EventObject>),
     /// A graph.
-    Graph(Arc<Mutex<Graph>>),
+    Graph(SharedGraph),
     /// A graph that can be launched.
     GraphExec(Arc<Mutex<GraphExec>>),
+    /// Something of the program's that graphs refer to.
+    User(Arc<crate::driver::UserObject>),
     /// A linker.
     Linker(Arc<Mutex<crate::driver::link::Linker>>),
 }
@@ -98,8 +105,19 @@ pub struct KernelObject {
     pub max_dynamic: AtomicI32,
     /// Preferred shared memory, as set.
     pub carveout: AtomicI32,
-    /// The block of the old `cuFuncSetBlockShape`.
-    pub shape: Mutex<([u32; 3], u32)>,
+    /// What the functions of before CUDA 4 have set for the next launch.
+    pub old: Mutex<OldLaunch>,
+}
+
+/// A launch as the functions of before CUDA 4 put it together.
+#[derive(Default)]
+pub struct OldLaunch {
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory.
+    pub shared: u32,
+    /// The parameter block.
+    pub params: Vec<u8>,
 }
 
 /// A stream.
@@ -113,19 +131,7 @@ pub struct StreamObject {
     /// A number of its own.
     pub id: u64,
     /// The graph that what is queued goes to instead, while it captures.
-    pub capture: Mutex<Option<Capture>>,
-}
-
-/// A capture under way.
-pub struct Capture {
-    /// The graph.
-    pub graph: Arc<Mutex<Graph>>,
-    /// Its handle.
-    pub handle: usize,
-    /// What the next node depends on.
-    pub after: Vec<usize>,
-    /// Whether this is the stream on which it began.
-    pub origin: bool,
+    capture: Mutex<Option<Capture>>,
 }
 
 /// An event.
@@ -135,11 +141,8 @@ pub struct EventObject {
     /// Its flags; 2: no times.
     pub flags: u32,
     /// Where it was recorded in a capture.
-    pub captured: Mutex<Option<Captured>>,
+    pub captured: Mutex<Option<Capture>>,
 }
-
-/// The place of an event in a capture: the graph, its handle and the nodes before it.
-pub type Captured = (Arc<Mutex<Graph>>, usize, Vec<usize>);
 
 /// What an allocation is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -152,6 +155,8 @@ pub enum MemoryKind {
     Managed,
     /// The shadow of a constant.
     Constant,
+    /// The device, as long as the graph that allocates it is there.
+    Graph,
 }
 
 /// An allocation.
@@ -165,6 +170,21 @@ pub struct Allocation {
     pub context: usize,
     /// A number of its own.
     pub id: u64,
+    /// The pool it is from; 0 if none.
+    pub pool: usize,
+}
+
+/// What a program has said about managed memory.
+#[derive(Clone)]
+pub struct Advice {
+    /// It is mostly read.
+    pub read_mostly: bool,
+    /// Where it should be.
+    pub preferred: i32,
+    /// Who uses it.
+    pub accessed: Vec<i32>,
+    /// Where it was fetched to last.
+    pub prefetched: i32,
 }
 
 #[derive(Default)]
@@ -173,6 +193,8 @@ struct Memory {
     constants: HashMap<u64, (std::sync::Weak<ModuleObject>, String)>,
     registered: BTreeMap<u64, u64>,
     count: u64,
+    pools: Pools,
+    advice: HashMap<u64, Advice>,
 }
 
 static STATE: OnceLock<Result<State, String>> = OnceLock::new();
@@ -272,6 +294,7 @@ impl State {
         Ok(State {
             capacity: device.memory().info().capacity,
             device,
+            pad: std::env::var_os("HOSTWARP_PAD").is_some_and(|v| !v.is_empty() && v != "0"),
             sm: parse_sm(),
             profile,
             objects: RwLock::default(),
@@ -281,6 +304,7 @@ impl State {
             streams: Mutex::default(),
             order: Mutex::default(),
             memory: Mutex::default(),
+            linked: Mutex::default(),
             primary: Mutex::default(),
         })
     }
@@ -338,22 +362,33 @@ impl State {
     }
 
     /// The graph of a handle.
-    pub fn graph(&self, handle: usize) -> Result<Arc<Mutex<Graph>>, Code> {
+    pub fn graph(&self, handle: usize) -> Result<SharedGraph, Code> {
         match self.object(handle) {
             Some(Object::Graph(g)) => Ok(g),
             _ => Err(errors::INVALID_VALUE),
         }
     }
 
-    /// What kind of node a handle is, in whichever graph.
-    pub fn find_node(&self, node: usize) -> Option<i32> {
+    /// The graph that has a node, and its handle.
+    pub fn graph_of(&self, node: usize) -> Result<(usize, SharedGraph), Code> {
         let objects = self.objects.read().unwrap_or_else(|e| e.into_inner());
-        objects.values().find_map(|object| match object {
-            Object::Graph(graph) => {
-                lock(graph).nodes.iter().find(|n| n.handle == node).map(|n| n.op.node_type())
+        let found = objects.iter().find_map(|(handle, object)| match object {
+            Object::Graph(graph) if crate::graph::lock(graph).node(node).is_some() => {
+                Some((*handle, graph.clone()))
             }
             _ => None,
-        })
+        });
+        found.ok_or(errors::INVALID_VALUE)
+    }
+
+    /// Keeps a module that was linked: as a rule the same image is loaded next.
+    pub fn keep_linked(&self, image: Vec<u8>, module: Module) {
+        *lock(&self.linked) = Some((image, module));
+    }
+
+    /// The module of an image, if it was linked last and is not loaded yet.
+    pub fn take_linked(&self, image: &[u8]) -> Option<Module> {
+        Some(lock(&self.linked).take_if(|(kept, _)| kept == image)?.1)
     }
 
     // Streams.
@@ -485,30 +520,59 @@ impl State {
 
     /// Allocates for the calling thread's context.
     pub fn alloc(&self, size: u64, align: u64, kind: MemoryKind) -> Result<u64, Code> {
+        self.alloc_from(size, align, kind, 0)
+    }
+
+    /// Allocates out of a pool, unless that is 0.
+    pub fn alloc_from(&self, size: u64, align: u64, kind: MemoryKind, pool: usize) -> Result<u64, Code> {
         if size == 0 {
             return Err(errors::INVALID_VALUE);
         }
-        let address = match self.device.memory().alloc_with(size, align.max(512), None) {
+        lock(&self.memory).pools.room(pool, size)?;
+        // A GPU hands out memory in pieces of 512 bytes and finds nothing wrong within one.
+        let whole = if self.pad { size.next_multiple_of(512) } else { size };
+        let address = match self.device.memory().alloc_with(whole, align.max(512), None) {
             Ok(address) => address,
             // What is freed behind kernels may be enough.
             Err(_) => {
                 self.wait_all()?;
-                let again = self.device.memory().alloc_with(size, align.max(512), None);
+                let again = self.device.memory().alloc_with(whole, align.max(512), None);
                 again.map_err(|_| errors::OUT_OF_MEMORY)?
             }
         };
         let mut memory = lock(&self.memory);
         memory.count += 1;
         let id = memory.count;
-        memory.live.insert(address, Allocation { size, kind, context: current().unwrap_or(0), id });
+        memory.pools.took(pool, size);
+        memory.live.insert(address, Allocation { size, kind, context: current().unwrap_or(0), id, pool });
         Ok(address)
     }
 
     /// Frees at once.
     pub fn free(&self, address: u64) -> Result<(), Code> {
-        let removed = lock(&self.memory).live.remove(&address);
-        removed.ok_or(errors::INVALID_VALUE)?;
+        let mut memory = lock(&self.memory);
+        let removed = memory.live.remove(&address).ok_or(errors::INVALID_VALUE)?;
+        memory.pools.gave_back(removed.pool, removed.size);
+        memory.advice.remove(&address);
+        drop(memory);
         self.device.memory().free(address).map_err(|_| errors::INVALID_VALUE)
+    }
+
+    /// Frees what a program is done with; what belongs to a graph stays for its next launch.
+    pub fn release(&self, address: u64) {
+        if self.allocation(address).is_some_and(|(_, found)| found.kind != MemoryKind::Graph) {
+            let _ = self.free(address);
+        }
+    }
+
+    /// Reads or changes what was said about an allocation of managed memory.
+    pub fn advice<T>(&self, base: u64, with: impl FnOnce(&mut Advice) -> T) -> T {
+        with(lock(&self.memory).advice.entry(base).or_default())
+    }
+
+    /// The pools of memory.
+    pub fn pools<T>(&self, with: impl FnOnce(&mut Pools) -> T) -> T {
+        with(&mut lock(&self.memory).pools)
     }
 
     /// Frees everything of a context.
@@ -516,7 +580,9 @@ impl State {
         let of_it: Vec<u64> = lock(&self.memory)
             .live
             .iter()
-            .filter(|(_, a)| a.context == context && a.kind != MemoryKind::Constant)
+            .filter(|(_, a)| {
+                a.context == context && !matches!(a.kind, MemoryKind::Constant | MemoryKind::Graph)
+            })
             .map(|(address, _)| *address)
             .collect();
         for address in of_it {
@@ -592,6 +658,11 @@ impl State {
 impl StreamObject {
     fn new(device: &Device, flags: u32, priority: i32, id: u64) -> StreamObject {
         StreamObject { stream: device.stream(), flags, priority, id, capture: Mutex::default() }
+    }
+
+    /// The capture it takes part in.
+    pub fn capture(&self) -> MutexGuard<'_, Option<Capture>> {
+        lock(&self.capture)
     }
 }
 

@@ -109,6 +109,63 @@ pub struct MemsetNodeParams {
     pub height: usize,
 }
 
+/// `CUgraphNodeParams`: what stands in the middle depends on the kind.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct GraphNodeParams {
+    pub kind: c_int,
+    pub reserved: [c_int; 3],
+    pub of: [u64; 29],
+    pub reserved2: u64,
+}
+
+/// `CUDA_GRAPH_INSTANTIATE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct GraphInstantiateParams {
+    pub flags: u64,
+    pub upload_stream: Handle,
+    pub error_node: Handle,
+    pub result: c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct MemLocation {
+    pub kind: c_int,
+    pub id: c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct MemAccess {
+    pub location: MemLocation,
+    pub flags: c_int,
+}
+
+/// The head of `CUmemPoolProps`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct MemPoolProps {
+    pub allocation: c_int,
+    pub handles: c_int,
+    pub location: MemLocation,
+    pub security: *mut c_void,
+    pub limit: usize,
+    pub usage: u16,
+    pub reserved: [u8; 54],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct MemAllocNodeParams {
+    pub properties: MemPoolProps,
+    pub access: *const MemAccess,
+    pub access_count: usize,
+    pub bytes: usize,
+    pub address: u64,
+}
+
 pub type HostFn = extern "C" fn(*mut c_void);
 pub type StreamCallback = extern "C" fn(Handle, c_int, *mut c_void);
 

@@ -143,7 +143,6 @@ fn streams_events_callbacks_and_captures() {
         assert_eq!(cuMemsetD32Async(data, 2, 1, one), 0);
         assert_eq!(cuLaunchKernel(scale, 1, 1, 1, 1, 1, 1, 0, one, params.as_mut_ptr(), null_mut()), 0);
         assert_eq!(cuMemcpyDtoHAsync_v2(host, data, 4, one), 0);
-        assert_eq!(cuStreamSynchronize(one), 900, "not while it captures");
         assert_eq!(cuStreamEndCapture(one, &mut graph), 0);
         assert_eq!(host.cast::<u32>().read(), 243, "nothing has run");
         let mut nodes = 0;
@@ -155,6 +154,26 @@ fn streams_events_callbacks_and_captures() {
             assert_eq!(host.cast::<u32>().replace(0), 6);
         }
         assert_eq!((cuGraphExecDestroy(exec), cuGraphDestroy(graph)), (0, 0));
+
+        // What cannot be captured ends the capture.
+        assert_eq!(cuStreamBeginCapture_v2(one, 0), 0);
+        assert_eq!(cuStreamSynchronize(one), 900);
+        assert_eq!(cuLaunchKernel(scale, 1, 1, 1, 1, 1, 1, 0, one, params.as_mut_ptr(), null_mut()), 901);
+        assert_eq!(cuStreamEndCapture(one, &mut graph), 901);
+        assert_eq!(cuStreamSynchronize(one), 0, "and all is as before");
+        // A stream that has joined has to come back.
+        assert_eq!(cuStreamBeginCapture_v2(one, 0), 0);
+        assert_eq!(cuEventRecord(end, one), 0);
+        assert_eq!(cuStreamWaitEvent(two, end, 0), 0);
+        assert_eq!(cuMemsetD32Async(data, 2, 1, two), 0);
+        assert_eq!(cuStreamEndCapture(two, &mut graph), 903);
+        assert_eq!(cuStreamEndCapture(one, &mut graph), 901);
+        assert_eq!(cuStreamBeginCapture_v2(one, 0), 0);
+        assert_eq!(cuEventRecord(end, one), 0);
+        assert_eq!(cuStreamWaitEvent(two, end, 0), 0);
+        assert_eq!(cuMemsetD32Async(data, 2, 1, two), 0);
+        assert_eq!((cuStreamEndCapture(one, &mut graph), graph), (904, 0));
+        assert_eq!(cuStreamSynchronize(two), 0);
         assert_eq!((cuStreamDestroy_v2(one), cuStreamDestroy_v2(two)), (0, 0));
         assert_eq!(cuStreamSynchronize(one), 400);
         assert_eq!((cuMemFreeHost(host), cuMemFree_v2(data)), (0, 0));

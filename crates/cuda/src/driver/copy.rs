@@ -22,8 +22,7 @@ pub fn copy_async(mut copy: Copy, stream: Handle) -> Result<(), Code> {
     if copy.is_empty() {
         return Ok(());
     }
-    let captures = stream.capture.lock().unwrap_or_else(|e| e.into_inner()).is_some();
-    if !captures {
+    if stream.capture().is_none() {
         if !state.is_pinned(copy.to.at) {
             return queue_and_wait(state, &stream, Op::Copy(copy));
         }
@@ -34,7 +33,8 @@ pub fn copy_async(mut copy: Copy, stream: Handle) -> Result<(), Code> {
     queue(state, &stream, Op::Copy(copy))
 }
 
-fn fill(fill: Fill, stream: Handle, wait: bool) -> Result<(), Code> {
+/// A fill; the caller waits for it or not.
+pub fn fill(fill: Fill, stream: Handle, wait: bool) -> Result<(), Code> {
     let state = ready()?;
     let stream = state.stream(stream)?;
     if !fill.at.is_multiple_of(fill.size as u64) || !fill.pitch.is_multiple_of(fill.size as u64) {
@@ -48,12 +48,21 @@ fn fill(fill: Fill, stream: Handle, wait: bool) -> Result<(), Code> {
 }
 
 fn row(at: u64, value: u32, size: usize, width: usize) -> Fill {
-    Fill { at, pitch: 0, value: value.to_le_bytes(), size, width: width as u64, height: 1 }
+    Fill {
+        at,
+        pitch: 0,
+        value: value.to_le_bytes(),
+        size,
+        width: width as u64,
+        height: 1,
+        slice: 0,
+        depth: 1,
+    }
 }
 
 fn rows(at: u64, pitch: usize, value: u32, size: usize, width: usize, height: usize) -> Fill {
     let (width, height) = (width as u64, height as u64);
-    Fill { at, pitch: pitch as u64, value: value.to_le_bytes(), size, width, height }
+    Fill { at, pitch: pitch as u64, value: value.to_le_bytes(), size, width, height, slice: 0, depth: 1 }
 }
 
 /// One side of a copy as the structures describe it; memory types: 1 host, 2 device, 3 array, 4 told by the address.
@@ -190,6 +199,16 @@ api! {
     }
 
     fn cuMemcpy3DAsync_v2 / cuMemcpy3DAsync_v2_ptsz(copy: *const Memcpy3d, stream: Handle) {
+        // SAFETY: as above.
+        copy_async(unsafe { copy_3d(copy) }?, stream)
+    }
+
+    fn cuMemcpy3DPeer / cuMemcpy3DPeer_ptds(copy: *const Memcpy3d) {
+        // SAFETY: as above; contexts stand where the other structure has nothing.
+        copy_now(unsafe { copy_3d(copy) }?, 0)
+    }
+
+    fn cuMemcpy3DPeerAsync / cuMemcpy3DPeerAsync_ptsz(copy: *const Memcpy3d, stream: Handle) {
         // SAFETY: as above.
         copy_async(unsafe { copy_3d(copy) }?, stream)
     }

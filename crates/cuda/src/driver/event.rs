@@ -1,27 +1,39 @@
 //! Events.
 
 use crate::errors::{self, Code};
+use crate::graph::Capture;
+use crate::ops::Op;
 use crate::state::{EventObject, Object, ready, state};
 use crate::types::*;
 use hostwarp::Event;
 use std::ffi::c_uint;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 fn record(event: Handle, stream: Handle) -> Result<(), Code> {
     let state = ready()?;
     let (event, stream) = (state.event(event)?, state.stream(stream)?);
-    let capture = stream.capture.lock().unwrap_or_else(|e| e.into_inner());
-    let mut captured = event.captured.lock().unwrap_or_else(|e| e.into_inner());
-    match capture.as_ref() {
-        Some(c) => *captured = Some((c.graph.clone(), c.handle, c.after.clone())),
-        None => {
-            *captured = None;
-            drop(captured);
-            drop(capture);
-            state.mark(&stream, &event.event);
-        }
+    let capture = stream.capture().clone();
+    *captured(&event) = capture.clone();
+    if capture.is_none() {
+        state.mark(&stream, &event.event);
     }
     Ok(())
+}
+
+fn captured(event: &EventObject) -> MutexGuard<'_, Option<Capture>> {
+    event.captured.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Nobody can ask whether an event has happened that was recorded in a capture: it does not happen there. Asking ends the capture.
+fn happens(event: &EventObject) -> Result<(), Code> {
+    match captured(event).as_ref() {
+        Some(capture) => {
+            capture.session.invalid.store(true, Ordering::Relaxed);
+            Err(errors::CAPTURED_EVENT)
+        }
+        None => Ok(()),
+    }
 }
 
 api! {
@@ -46,18 +58,30 @@ api! {
         record(event, stream)
     }
 
-    fn cuEventRecordWithFlags / cuEventRecordWithFlags_ptsz(event: Handle, stream: Handle, _flags: c_uint) {
+    fn cuEventRecordWithFlags / cuEventRecordWithFlags_ptsz(event: Handle, stream: Handle, flags: c_uint) {
+        let state = ready()?;
+        let (object, on) = (state.event(event)?, state.stream(stream)?);
+        // Flag 1: a node of the graph, for others to see, where the stream captures.
+        if flags & 1 != 0
+            && let Some(capture) = on.capture().as_mut()
+        {
+            return capture.add(Op::Record(object));
+        }
         record(event, stream)
     }
 
     fn cuEventQuery(event: Handle) {
         let state = ready()?;
-        if state.event(event)?.event.is_done() { Ok(()) } else { Err(errors::NOT_READY) }
+        let event = state.event(event)?;
+        happens(&event)?;
+        if event.event.is_done() { Ok(()) } else { Err(errors::NOT_READY) }
     }
 
     fn cuEventSynchronize(event: Handle) {
         let state = ready()?;
-        let done = state.event(event)?.event.synchronize();
+        let event = state.event(event)?;
+        happens(&event)?;
+        let done = event.event.synchronize();
         state.check()?;
         done.map_err(|e| crate::state::code_of(&e))
     }

@@ -1,103 +1,180 @@
-//! Graphs, as far as tinygrad and cuda-core use them: nodes that launch, copy, fill and call the host.
+//! Graphs: making, asking about, instantiating and launching them. What single nodes do is in `graph_nodes.rs`.
 
-use crate::driver::{copy_3d, prepare};
 use crate::errors::{self, Code};
-use crate::ops::{Fill, Graph, GraphExec, HostCall, Op, queue};
+use crate::graph::{GraphExec, SharedGraph, lock};
+use crate::ops::{Op, queue};
 use crate::state::{Object, ready, state};
 use crate::types::*;
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
-/// # Safety
-/// There are `count` dependencies.
-unsafe fn add(
-    node: *mut Handle,
-    graph: Handle,
-    (after, count): (*const Handle, usize),
-    op: Op,
-) -> Result<(), Code> {
-    let graph = state()?.graph(graph)?;
-    let mut graph = graph.lock().unwrap_or_else(|e| e.into_inner());
-    let after = match (after.is_null(), count) {
-        (_, 0) => vec![],
-        (true, _) => return Err(errors::INVALID_VALUE),
-        // SAFETY: the caller's promise.
-        (false, _) => unsafe { std::slice::from_raw_parts(after, count) }.to_vec(),
-    };
-    if after.iter().any(|n| !graph.nodes.iter().any(|node| node.handle == *n)) {
-        return Err(errors::INVALID_VALUE);
-    }
-    // SAFETY: the caller's promise.
-    unsafe { out(node, graph.add(op, after)) }
-}
-
-/// # Safety
-/// `params` points to what a kernel node needs, its arguments included.
-unsafe fn kernel_op(params: *const KernelNodeParams, kernel: Handle) -> Result<Op, Code> {
-    if params.is_null() {
-        return Err(errors::INVALID_VALUE);
-    }
-    // SAFETY: the caller's promise.
-    let p = unsafe { *params };
-    let function = if p.func == 0 { kernel } else { p.func };
-    // SAFETY: the caller's promise.
-    let launch =
-        unsafe { prepare(ready()?, function, p.grid, p.block, p.shared, (p.params, p.extra), false) }?;
-    Ok(Op::Kernel(launch))
-}
-
-fn exec(handle: Handle) -> Result<Arc<Mutex<GraphExec>>, Code> {
+/// What can be launched, by its handle.
+pub fn exec(handle: Handle) -> Result<Arc<Mutex<GraphExec>>, Code> {
     match state()?.object(handle) {
         Some(Object::GraphExec(exec)) => Ok(exec),
         _ => Err(errors::INVALID_VALUE),
     }
 }
 
-fn set(handle: Handle, node: Handle, op: Op) -> Result<(), Code> {
-    let exec = exec(handle)?;
-    let mut exec = exec.lock().unwrap_or_else(|e| e.into_inner());
-    let found = exec.ops.iter_mut().find(|(n, _)| *n == node).ok_or(errors::INVALID_VALUE)?;
-    if found.1.node_type() != op.node_type() {
-        return Err(errors::INVALID_VALUE);
-    }
-    found.1 = op;
-    Ok(())
-}
-
 fn instantiate(to: *mut Handle, graph: Handle) -> Result<(), Code> {
     let state = ready()?;
     let graph = state.graph(graph)?;
-    let exec = graph.lock().unwrap_or_else(|e| e.into_inner()).order().ok_or(errors::INVALID_VALUE)?;
+    let exec = lock(&graph).order().ok_or(errors::INVALID_VALUE)?;
     // SAFETY: the callers' promise.
     unsafe { out(to, state.insert(Object::GraphExec(Arc::new(Mutex::new(exec))))) }
 }
 
+/// Lists things into an array of C's: as many as there is room for, zeros behind them, and how many there are; without an array the number alone.
+///
 /// # Safety
-/// `params` is null or points to what a fill node needs.
-unsafe fn fill_op(params: *const MemsetNodeParams) -> Result<Op, Code> {
-    if params.is_null() {
+/// `count` is null or may be read and written; each array is null or has as many elements as it says.
+pub unsafe fn list<const N: usize>(
+    all: &[[Handle; N]],
+    to: [*mut Handle; N],
+    count: *mut usize,
+) -> Result<(), Code> {
+    if count.is_null() {
         return Err(errors::INVALID_VALUE);
     }
     // SAFETY: the caller's promise.
-    let p = unsafe { *params };
-    if ![1, 2, 4].contains(&p.element) {
+    let room = unsafe { *count };
+    let mut filled = all.len();
+    for (column, to) in to.into_iter().enumerate() {
+        if to.is_null() {
+            continue;
+        }
+        filled = room.min(all.len());
+        for i in 0..room {
+            // SAFETY: the caller's promise.
+            unsafe { to.add(i).write(all.get(i).map_or(0, |row| row[column])) };
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { count.write(filled) };
+    Ok(())
+}
+
+/// No edge here has data: zeros for who asks.
+///
+/// # Safety
+/// `data` is null or has `count` elements, unless that is null.
+unsafe fn no_data(data: *mut u64, count: *const usize) {
+    if !data.is_null() && !count.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::write_bytes(data, 0, *count) };
+    }
+}
+
+/// # Safety
+/// As `list`.
+unsafe fn dependencies(node: Handle, to: *mut Handle, count: *mut usize) -> Result<(), Code> {
+    let (_, graph) = state()?.graph_of(node)?;
+    let mut graph = lock(&graph);
+    let after = graph.node(node).map_or(vec![], |n| n.after.iter().map(|n| [*n]).collect());
+    // SAFETY: the caller's promise.
+    unsafe { list(&after, [to], count) }
+}
+
+/// # Safety
+/// As `list`.
+unsafe fn dependents(node: Handle, to: *mut Handle, count: *mut usize) -> Result<(), Code> {
+    let (_, graph) = state()?.graph_of(node)?;
+    let all: Vec<_> = lock(&graph).edges().iter().filter(|e| e.0 == node).map(|e| [e.1]).collect();
+    // SAFETY: the caller's promise.
+    unsafe { list(&all, [to], count) }
+}
+
+/// # Safety
+/// As `list`.
+unsafe fn edges(graph: Handle, from: *mut Handle, to: *mut Handle, count: *mut usize) -> Result<(), Code> {
+    let graph = state()?.graph(graph)?;
+    let all: Vec<_> = lock(&graph).edges().iter().map(|e| [e.0, e.1]).collect();
+    // SAFETY: the caller's promise.
+    unsafe { list(&all, [from, to], count) }
+}
+
+/// Changes edges from each of some nodes to each of others in turn.
+///
+/// # Safety
+/// Both arrays have `count` elements.
+unsafe fn change_edges(
+    graph: Handle,
+    from: *const Handle,
+    to: *const Handle,
+    count: usize,
+    change: impl Fn(&mut Vec<usize>, usize) -> Result<(), Code>,
+) -> Result<(), Code> {
+    if count > 0 && (from.is_null() || to.is_null()) {
         return Err(errors::INVALID_VALUE);
     }
-    let fill = Fill {
-        at: p.dst,
-        pitch: p.pitch as u64,
-        value: p.value.to_le_bytes(),
-        size: p.element as usize,
-        width: p.width as u64,
-        height: p.height.max(1) as u64,
-    };
-    fill.check(ready()?)?;
-    Ok(Op::Fill(fill))
+    let graph = state()?.graph(graph)?;
+    let mut graph = lock(&graph);
+    for i in 0..count {
+        // SAFETY: the caller's promise.
+        let (from, to) = unsafe { (*from.add(i), *to.add(i)) };
+        graph.node(from).ok_or(errors::INVALID_VALUE)?;
+        change(&mut graph.node(to).ok_or(errors::INVALID_VALUE)?.after, from)?;
+    }
+    Ok(())
+}
+
+fn add_edge(after: &mut Vec<usize>, from: usize) -> Result<(), Code> {
+    if after.contains(&from) {
+        return Err(errors::INVALID_VALUE);
+    }
+    after.push(from);
+    Ok(())
+}
+
+fn remove_edge(after: &mut Vec<usize>, from: usize) -> Result<(), Code> {
+    let before = after.len();
+    after.retain(|n| *n != from);
+    if after.len() == before { Err(errors::INVALID_VALUE) } else { Ok(()) }
+}
+
+/// The graph in the language of Graphviz.
+fn dot(graph: &SharedGraph) -> String {
+    const KINDS: [&str; 12] = [
+        "kernel",
+        "memcpy",
+        "memset",
+        "host",
+        "graph",
+        "empty",
+        "wait",
+        "record",
+        "signal",
+        "semaphore",
+        "alloc",
+        "free",
+    ];
+    let graph = lock(graph);
+    let mut text = String::from("digraph dot {\n");
+    for (i, node) in graph.nodes.iter().enumerate() {
+        let name = match &node.op {
+            Op::Kernel(launch) => launch.kernel.name(),
+            _ => KINDS[node.op.node_type() as usize],
+        };
+        let _ = writeln!(text, "\"{:#x}\" [label=\"{i} {name}\"];", node.handle);
+    }
+    for (from, to) in graph.edges() {
+        let _ = writeln!(text, "\"{from:#x}\" -> \"{to:#x}\";");
+    }
+    text + "}\n"
+}
+
+/// Puts a graph of the same shape in place of what can be launched, and says whether that worked.
+fn update(handle: Handle, graph: Handle) -> Result<bool, Code> {
+    let exec = exec(handle)?;
+    let graph = state()?.graph(graph)?;
+    let new = lock(&graph).order().ok_or(errors::INVALID_VALUE)?;
+    Ok(exec.lock().unwrap_or_else(|e| e.into_inner()).update(new))
 }
 
 api! {
     fn cuGraphCreate(to: *mut Handle, _flags: c_uint) {
-        let handle = ready()?.insert(Object::Graph(Arc::new(Mutex::new(Graph::default()))));
+        let handle = ready()?.insert(Object::Graph(SharedGraph::default()));
         // SAFETY: the caller's promise, here and below.
         unsafe { out(to, handle) }
     }
@@ -109,118 +186,110 @@ api! {
         Ok(())
     }
 
-    fn cuGraphAddKernelNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const KernelNodeParams) {
+    fn cuGraphClone(to: *mut Handle, graph: Handle) {
+        let state = state()?;
+        let copy = lock(&state.graph(graph)?).copy();
         // SAFETY: as above.
-        unsafe { add(node, graph, (after, count), kernel_op(params, 0)?) }
+        unsafe { out(to, state.insert(Object::Graph(Arc::new(Mutex::new(copy))))) }
     }
 
-    fn cuGraphAddKernelNode_v2(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const KernelNodeParams2) {
-        // SAFETY: as above; the first version is the head of the second.
-        unsafe {
-            let kernel = params.as_ref().ok_or(errors::INVALID_VALUE)?.kernel;
-            add(node, graph, (after, count), kernel_op(params.cast(), kernel)?)
-        }
-    }
-
-    fn cuGraphExecKernelNodeSetParams(exec: Handle, node: Handle, params: *const KernelNodeParams) {
+    fn cuGraphNodeFindInClone(to: *mut Handle, node: Handle, clone: Handle) {
+        let clone = state()?.graph(clone)?;
+        let found = lock(&clone).nodes.iter().find(|n| n.copy_of == node).map(|n| n.handle);
         // SAFETY: as above.
-        set(exec, node, unsafe { kernel_op(params, 0) }?)
-    }
-
-    fn cuGraphExecKernelNodeSetParams_v2(exec: Handle, node: Handle, params: *const KernelNodeParams2) {
-        // SAFETY: as above.
-        unsafe {
-            let kernel = params.as_ref().ok_or(errors::INVALID_VALUE)?.kernel;
-            set(exec, node, kernel_op(params.cast(), kernel)?)
-        }
-    }
-
-    fn cuGraphAddMemcpyNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, copy: *const Memcpy3d, _context: Handle) {
-        // SAFETY: as above.
-        unsafe {
-            let copy = copy_3d(copy)?;
-            copy.check(ready()?)?;
-            add(node, graph, (after, count), Op::Copy(copy))
-        }
-    }
-
-    fn cuGraphExecMemcpyNodeSetParams(exec: Handle, node: Handle, copy: *const Memcpy3d, _context: Handle) {
-        // SAFETY: as above.
-        let copy = unsafe { copy_3d(copy) }?;
-        copy.check(ready()?)?;
-        set(exec, node, Op::Copy(copy))
-    }
-
-    fn cuGraphAddMemsetNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const MemsetNodeParams, _context: Handle) {
-        // SAFETY: as above.
-        unsafe { add(node, graph, (after, count), fill_op(params)?) }
-    }
-
-    fn cuGraphExecMemsetNodeSetParams(exec: Handle, node: Handle, params: *const MemsetNodeParams, _context: Handle) {
-        // SAFETY: as above.
-        set(exec, node, unsafe { fill_op(params) }?)
-    }
-
-    fn cuGraphAddHostNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, params: *const HostNodeParams) {
-        // SAFETY: as above.
-        unsafe {
-            let p = *params.as_ref().ok_or(errors::INVALID_VALUE)?;
-            let call = HostCall::Function(p.function, p.data.expose_provenance());
-            add(node, graph, (after, count), Op::Host(call))
-        }
-    }
-
-    fn cuGraphAddEmptyNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize) {
-        // SAFETY: as above.
-        unsafe { add(node, graph, (after, count), Op::Empty) }
-    }
-
-    fn cuGraphAddChildGraphNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, child: Handle) {
-        let child = state()?.graph(child)?;
-        let child = child.lock().unwrap_or_else(|e| e.into_inner()).order().ok_or(errors::INVALID_VALUE)?;
-        let ops = child.ops.into_iter().map(|(_, op)| op).collect();
-        // SAFETY: as above.
-        unsafe { add(node, graph, (after, count), Op::Graph(Arc::new(ops))) }
-    }
-
-    fn cuGraphAddEventRecordNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, event: Handle) {
-        let event = state()?.event(event)?;
-        // SAFETY: as above.
-        unsafe { add(node, graph, (after, count), Op::Record(event)) }
-    }
-
-    fn cuGraphAddDependencies(graph: Handle, from: *const Handle, to: *const Handle, count: usize) {
-        let graph = state()?.graph(graph)?;
-        let mut graph = graph.lock().unwrap_or_else(|e| e.into_inner());
-        for i in 0..count {
-            // SAFETY: as above.
-            let (from, to) = unsafe { (*from.add(i), *to.add(i)) };
-            let node = graph.nodes.iter_mut().find(|n| n.handle == to).ok_or(errors::INVALID_VALUE)?;
-            node.after.push(from);
-        }
-        Ok(())
+        unsafe { out(to, found.ok_or(errors::INVALID_VALUE)?) }
     }
 
     fn cuGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize) {
         let graph = state()?.graph(graph)?;
-        let graph = graph.lock().unwrap_or_else(|e| e.into_inner());
+        let all: Vec<_> = lock(&graph).nodes.iter().map(|n| [n.handle]).collect();
+        // SAFETY: as above.
+        unsafe { list(&all, [nodes], count) }
+    }
+
+    fn cuGraphGetRootNodes(graph: Handle, nodes: *mut Handle, count: *mut usize) {
+        let graph = state()?.graph(graph)?;
+        let all: Vec<_> = lock(&graph).nodes.iter().filter(|n| n.after.is_empty()).map(|n| [n.handle]).collect();
+        // SAFETY: as above.
+        unsafe { list(&all, [nodes], count) }
+    }
+
+    fn cuGraphGetEdges(graph: Handle, from: *mut Handle, to: *mut Handle, count: *mut usize) {
+        // SAFETY: as above.
+        unsafe { edges(graph, from, to, count) }
+    }
+
+    fn cuGraphGetEdges_v2(graph: Handle, from: *mut Handle, to: *mut Handle, data: *mut u64, count: *mut usize) {
         // SAFETY: as above.
         unsafe {
-            if !nodes.is_null() && !count.is_null() {
-                for (i, node) in graph.nodes.iter().take(*count).enumerate() {
-                    nodes.add(i).write(node.handle);
-                }
-            }
-            put(count, graph.nodes.len());
+            no_data(data, count);
+            edges(graph, from, to, count)
         }
+    }
+
+    fn cuGraphNodeGetDependencies(node: Handle, to: *mut Handle, count: *mut usize) {
+        // SAFETY: as above.
+        unsafe { dependencies(node, to, count) }
+    }
+
+    fn cuGraphNodeGetDependencies_v2(node: Handle, to: *mut Handle, data: *mut u64, count: *mut usize) {
+        // SAFETY: as above.
+        unsafe {
+            no_data(data, count);
+            dependencies(node, to, count)
+        }
+    }
+
+    fn cuGraphNodeGetDependentNodes(node: Handle, to: *mut Handle, count: *mut usize) {
+        // SAFETY: as above.
+        unsafe { dependents(node, to, count) }
+    }
+
+    fn cuGraphNodeGetDependentNodes_v2(node: Handle, to: *mut Handle, data: *mut u64, count: *mut usize) {
+        // SAFETY: as above.
+        unsafe {
+            no_data(data, count);
+            dependents(node, to, count)
+        }
+    }
+
+    fn cuGraphAddDependencies(graph: Handle, from: *const Handle, to: *const Handle, count: usize) {
+        // SAFETY: as above.
+        unsafe { change_edges(graph, from, to, count, add_edge) }
+    }
+
+    fn cuGraphAddDependencies_v2(graph: Handle, from: *const Handle, to: *const Handle, _data: *const u64, count: usize) {
+        // SAFETY: as above.
+        unsafe { change_edges(graph, from, to, count, add_edge) }
+    }
+
+    fn cuGraphRemoveDependencies(graph: Handle, from: *const Handle, to: *const Handle, count: usize) {
+        // SAFETY: as above.
+        unsafe { change_edges(graph, from, to, count, remove_edge) }
+    }
+
+    fn cuGraphRemoveDependencies_v2(graph: Handle, from: *const Handle, to: *const Handle, _data: *const u64, count: usize) {
+        // SAFETY: as above.
+        unsafe { change_edges(graph, from, to, count, remove_edge) }
+    }
+
+    fn cuGraphDestroyNode(node: Handle) {
+        let (_, graph) = state()?.graph_of(node)?;
+        lock(&graph).remove(node);
         Ok(())
     }
 
-    fn cuGraphNodeGetType(node: Handle, kind: *mut c_int) {
-        let state = state()?;
-        let found = state.find_node(node).ok_or(errors::INVALID_VALUE)?;
+    fn cuGraphNodeGetContainingGraph(node: Handle, graph: *mut Handle) {
+        let (handle, _) = state()?.graph_of(node)?;
         // SAFETY: as above.
-        unsafe { out(kind, found) }
+        unsafe { out(graph, handle) }
+    }
+
+    fn cuGraphDebugDotPrint(graph: Handle, path: *const c_char, _flags: c_uint) {
+        let graph = state()?.graph(graph)?;
+        // SAFETY: as above.
+        let path = unsafe { text(path) }.ok_or(errors::INVALID_VALUE)?;
+        std::fs::write(path, dot(&graph)).map_err(|_| errors::OPERATING_SYSTEM)
     }
 
     fn cuGraphInstantiate_v2(to: *mut Handle, graph: Handle, _node: *mut Handle, _log: *mut c_char, _size: usize) {
@@ -231,8 +300,19 @@ api! {
         instantiate(to, graph)
     }
 
-    fn cuGraphInstantiateWithParams / cuGraphInstantiateWithParams_ptsz(to: *mut Handle, graph: Handle, _params: *mut c_void) {
-        instantiate(to, graph)
+    fn cuGraphInstantiateWithParams / cuGraphInstantiateWithParams_ptsz(to: *mut Handle, graph: Handle, params: *mut GraphInstantiateParams) {
+        instantiate(to, graph)?;
+        // SAFETY: as above.
+        if let Some(params) = unsafe { params.as_mut() } {
+            (params.error_node, params.result) = (0, 0);
+        }
+        Ok(())
+    }
+
+    fn cuGraphExecGetFlags(handle: Handle, flags: *mut u64) {
+        exec(handle)?;
+        // SAFETY: as above.
+        unsafe { out(flags, 0) }
     }
 
     fn cuGraphExecDestroy(handle: Handle) {
@@ -248,24 +328,111 @@ api! {
     fn cuGraphLaunch / cuGraphLaunch_ptsz(handle: Handle, stream: Handle) {
         let state = ready()?;
         let exec = exec(handle)?;
-        let ops = exec.lock().unwrap_or_else(|e| e.into_inner()).ops.iter().map(|(_, op)| op.clone()).collect();
+        let ops = exec.lock().unwrap_or_else(|e| e.into_inner()).ops();
         queue(state, &state.stream(stream)?, Op::Graph(Arc::new(ops)))
     }
 
-    fn cuGraphExecUpdate_v2(handle: Handle, graph: Handle, info: *mut [usize; 3]) {
-        let exec = exec(handle)?;
-        let graph = state()?.graph(graph)?;
-        let new = graph.lock().unwrap_or_else(|e| e.into_inner()).order().ok_or(errors::INVALID_VALUE)?;
-        let mut exec = exec.lock().unwrap_or_else(|e| e.into_inner());
-        let same = exec.ops.len() == new.ops.len()
-            && exec.ops.iter().zip(&new.ops).all(|(a, b)| a.1.node_type() == b.1.node_type());
-        // SAFETY: as above: the result, 0 or 1 for a changed topology, and two nodes.
-        unsafe { put(info, [usize::from(!same), 0, 0]) };
-        if !same {
-            // CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE
-            return Err(Code(910));
+    fn cuGraphExecUpdate(handle: Handle, graph: Handle, node: *mut Handle, result: *mut c_int) {
+        let same = update(handle, graph)?;
+        // SAFETY: as above. 2: the topology is another.
+        unsafe {
+            put(node, 0);
+            put(result, if same { 0 } else { 2 });
         }
-        *exec = new;
+        if same { Ok(()) } else { Err(errors::GRAPH_EXEC_UPDATE_FAILURE) }
+    }
+
+    fn cuGraphExecUpdate_v2(handle: Handle, graph: Handle, info: *mut [usize; 3]) {
+        let same = update(handle, graph)?;
+        // SAFETY: as above: the result, as above, and two nodes.
+        unsafe { put(info, [if same { 0 } else { 2 }, 0, 0]) };
+        if same { Ok(()) } else { Err(errors::GRAPH_EXEC_UPDATE_FAILURE) }
+    }
+
+    fn cuDeviceGraphMemTrim(_dev: CUdevice) {
+        ready().map(drop)
+    }
+
+    fn cuGraphNodeGetType(node: Handle, kind: *mut c_int) {
+        let (_, graph) = state()?.graph_of(node)?;
+        let found = lock(&graph).node(node).map(|n| n.op.node_type());
+        // SAFETY: as above.
+        unsafe { out(kind, found.ok_or(errors::INVALID_VALUE)?) }
+    }
+
+    fn cuUserObjectCreate(to: *mut Handle, data: *mut c_void, destroy: HostFn, count: c_uint, _flags: c_uint) {
+        let object = UserObject { data: data.expose_provenance(), destroy, count: Mutex::new(count) };
+        // SAFETY: as above.
+        unsafe { out(to, state()?.insert(Object::User(Arc::new(object)))) }
+    }
+
+    fn cuUserObjectRetain(object: Handle, count: c_uint) {
+        *user(object)?.count.lock().unwrap_or_else(|e| e.into_inner()) += count;
         Ok(())
     }
+
+    fn cuUserObjectRelease(object: Handle, count: c_uint) {
+        release_user(object, count)
+    }
+
+    fn cuGraphRetainUserObject(graph: Handle, object: Handle, count: c_uint, flags: c_uint) {
+        let graph = state()?.graph(graph)?;
+        let found = user(object)?;
+        // Flag 1: the caller's references move to the graph.
+        if flags & 1 == 0 {
+            *found.count.lock().unwrap_or_else(|e| e.into_inner()) += count;
+        }
+        lock(&graph).users.push(Arc::new(UserReference { object, count }));
+        Ok(())
+    }
+
+    fn cuGraphReleaseUserObject(graph: Handle, object: Handle, _count: c_uint) {
+        let graph = state()?.graph(graph)?;
+        let mut graph = lock(&graph);
+        let at = graph.users.iter().position(|u| u.object == object).ok_or(errors::INVALID_VALUE)?;
+        let gone = graph.users.remove(at);
+        drop(graph);
+        drop(gone);
+        Ok(())
+    }
+}
+
+/// Something of the program's that is destroyed when nothing refers to it any more.
+pub struct UserObject {
+    data: usize,
+    destroy: HostFn,
+    count: Mutex<c_uint>,
+}
+
+/// What a graph refers to.
+pub struct UserReference {
+    object: Handle,
+    count: c_uint,
+}
+
+impl Drop for UserReference {
+    fn drop(&mut self) {
+        let _ = release_user(self.object, self.count);
+    }
+}
+
+fn user(handle: Handle) -> Result<Arc<UserObject>, Code> {
+    match state()?.object(handle) {
+        Some(Object::User(user)) => Ok(user),
+        _ => Err(errors::INVALID_VALUE),
+    }
+}
+
+fn release_user(handle: Handle, count: c_uint) -> Result<(), Code> {
+    let found = user(handle)?;
+    let left = {
+        let mut all = found.count.lock().unwrap_or_else(|e| e.into_inner());
+        *all = all.checked_sub(count).ok_or(errors::INVALID_VALUE)?;
+        *all
+    };
+    if left == 0 {
+        state()?.remove(handle);
+        (found.destroy)(std::ptr::with_exposed_provenance_mut(found.data));
+    }
+    Ok(())
 }

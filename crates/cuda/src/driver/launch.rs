@@ -5,7 +5,7 @@ use crate::errors::{self, Code};
 use crate::ops::{Launch, Op, queue};
 use crate::state::{KernelObject, State, code_of, ready};
 use crate::types::*;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_uint, c_void};
 use std::sync::atomic::Ordering;
 
 /// The parameter block out of what C has: pointers to each parameter, or a list that names a packed block.
@@ -151,21 +151,6 @@ api! {
         let cooperative = unsafe { cooperative(config.attrs, config.num_attrs) }?;
         // SAFETY: as above.
         unsafe { launch(function, config.grid, config.block, config.shared, config.stream, (params, extra), cooperative) }
-    }
-
-    fn cuFuncSetBlockShape(function: Handle, x: c_int, y: c_int, z: c_int) {
-        let kernel = ready()?.kernel(function)?;
-        if x <= 0 || y <= 0 || z <= 0 {
-            return Err(errors::INVALID_VALUE);
-        }
-        kernel.shape.lock().unwrap_or_else(|e| e.into_inner()).0 = [x as u32, y as u32, z as u32];
-        Ok(())
-    }
-
-    fn cuFuncSetSharedSize(function: Handle, bytes: c_uint) {
-        let kernel = ready()?.kernel(function)?;
-        kernel.shape.lock().unwrap_or_else(|e| e.into_inner()).1 = bytes;
-        Ok(())
     }
 }
 

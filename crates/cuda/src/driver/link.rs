@@ -1,86 +1,63 @@
-//! The linker: several PTX texts become one. What it answers in place of a cubin is that text, which the loaders here take.
+//! The linker. What it answers in place of a cubin are the PTX texts themselves, one behind the other, which the loaders here take.
 
-use crate::driver::ptx_of;
+use crate::driver::{Logs, ptx_of};
 use crate::errors::{self, Code};
 use crate::fatbin::{self, Image};
 use crate::log;
-use crate::state::{Object, State, state};
+use crate::state::{self, Object, State, state};
 use crate::types::*;
-use std::collections::HashSet;
+use hostwarp::Module;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::{Arc, Mutex};
 
 /// What has been added so far.
 #[derive(Default)]
 pub struct Linker {
-    texts: Vec<Vec<u8>>,
+    texts: Vec<(String, Vec<u8>)>,
     /// The result, with its NUL; C has a pointer to it until the linker is destroyed.
     linked: Vec<u8>,
+    logs: Logs,
 }
 
-/// The body of a text behind its `.version`, `.target` and `.address_size`, and these.
-fn split(text: &str) -> (Vec<&str>, String) {
-    let (mut head, mut body) = (vec![], String::new());
-    for line in text.lines() {
-        let start = line.trim_start();
-        match [".version", ".target", ".address_size"].iter().find(|d| start.starts_with(**d)) {
-            Some(_) => head.push(start),
-            None => {
-                body.push_str(line);
-                body.push('\n');
-            }
-        }
+/// What a linked image begins with. Each text has a line of its own before it: its length and its name.
+const HEAD: &str = "// Hostwarp: linked\n";
+
+/// One image out of several texts.
+fn pack(texts: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let mut image = HEAD.as_bytes().to_vec();
+    for (name, text) in texts {
+        image.extend_from_slice(format!("// {} {}\n", text.len(), name.replace('\n', " ")).as_bytes());
+        image.extend_from_slice(text);
+        image.push(b'\n');
     }
-    (head, body)
+    image
 }
 
-/// One text out of several: the head of the one with the highest version, then all bodies.
-pub fn join(texts: &[Vec<u8>]) -> Result<Vec<u8>, String> {
-    if let [one] = texts {
-        return Ok(one.clone());
+/// The texts of an image that was linked; none for any other.
+pub fn unpack(image: &[u8]) -> Option<Vec<(&str, &[u8])>> {
+    let mut rest = image.strip_prefix(HEAD.as_bytes())?;
+    let mut texts = vec![];
+    while !rest.is_empty() {
+        let line = rest.iter().position(|b| *b == b'\n')?;
+        let head = std::str::from_utf8(&rest[..line]).ok()?.strip_prefix("// ")?;
+        let (len, name) = head.split_once(' ')?;
+        let (text, after) = rest[line + 1..].split_at_checked(len.parse().ok()?)?;
+        texts.push((name, text));
+        rest = after.strip_prefix(b"\n")?;
     }
-    let version = |head: &[&str]| -> (u32, u32) {
-        let numbers = head.iter().find_map(|line| line.strip_prefix(".version")).unwrap_or("").trim();
-        let (major, minor) = numbers.split_once('.').unwrap_or((numbers, "0"));
-        let digits = |s: &str| s.chars().take_while(char::is_ascii_digit).collect::<String>();
-        (digits(major).parse().unwrap_or(0), digits(minor).parse().unwrap_or(0))
-    };
-    let mut best: Option<Vec<String>> = None;
-    let mut best_version = (0, 0);
-    let mut bodies = String::new();
-    for text in texts {
-        let text = std::str::from_utf8(text).map_err(|e| e.to_string())?;
-        let (head, body) = split(text);
-        if best.is_none() || version(&head) > best_version {
-            best_version = version(&head);
-            best = Some(head.iter().map(ToString::to_string).collect());
-        }
-        bodies.push_str(&body);
-    }
-    let bodies = declared_as_defined(&bodies);
-    Ok((best.unwrap_or_default().join("\n") + "\n" + &bodies).into_bytes())
+    Some(texts)
 }
 
-/// The name of the function that a text goes on with, behind `.func`: results may stand before it.
-fn function_name(text: &str) -> Option<&str> {
-    let text = text.trim_start();
-    let text = if text.starts_with('(') { text.split_once(')')?.1.trim_start() } else { text };
-    let end = text.find(|c: char| !(c.is_alphanumeric() || "_$%".contains(c))).unwrap_or(text.len());
-    Some(&text[..end]).filter(|name| !name.is_empty())
-}
-
-/// What one text declares as external and another defines is in one text now: declared as it is defined, or the linkages would differ.
-fn declared_as_defined(bodies: &str) -> String {
-    const EXTERNAL: &str = ".extern .func";
-    let defined: HashSet<&str> = bodies.split(".visible .func").skip(1).filter_map(function_name).collect();
-    let mut parts = bodies.split(EXTERNAL);
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let here = function_name(part).is_some_and(|name| defined.contains(name));
-        out.push_str(if here { ".visible .func" } else { EXTERNAL });
-        out.push_str(part);
+/// Loads PTX, of one text or linked; what the linker has made is taken as it is.
+pub fn load_texts(state: &State, image: &[u8]) -> Result<Module, hostwarp::Error> {
+    if let Some(module) = state.take_linked(image) {
+        return Ok(module);
     }
-    out
+    let options = hostwarp::Options { profile: state.profile };
+    match unpack(image) {
+        Some(texts) => state.device.link(&texts, options),
+        None => state.device.load_with("module.ptx", image, options),
+    }
 }
 
 fn linker(state: &State, handle: Handle) -> Result<Arc<Mutex<Linker>>, Code> {
@@ -90,7 +67,7 @@ fn linker(state: &State, handle: Handle) -> Result<Arc<Mutex<Linker>>, Code> {
     }
 }
 
-fn add(handle: Handle, bytes: Vec<u8>) -> Result<(), Code> {
+fn add(handle: Handle, bytes: Vec<u8>, name: &str) -> Result<(), Code> {
     let state = state()?;
     let linker = linker(state, handle)?;
     let image = if fatbin::is_fatbin(&bytes) {
@@ -105,40 +82,53 @@ fn add(handle: Handle, bytes: Vec<u8>) -> Result<(), Code> {
         Image::Ptx(bytes[..end].to_vec())
     };
     let ptx = ptx_of(state, image)?;
-    linker.lock().unwrap_or_else(|e| e.into_inner()).texts.push(ptx);
+    linker.lock().unwrap_or_else(|e| e.into_inner()).texts.push((name.to_string(), ptx));
     Ok(())
 }
 
 api! {
-    fn cuLinkCreate_v2(_count: c_uint, _options: *const c_int, _values: *mut *mut c_void, to: *mut Handle) {
-        let handle = state()?.insert(Object::Linker(Arc::default()));
-        // SAFETY: the caller's promise, here and below.
-        unsafe { out(to, handle) }
+    fn cuLinkCreate_v2(count: c_uint, options: *const c_int, values: *mut *mut c_void, to: *mut Handle) {
+        // SAFETY: the caller's promise, here and below: the log's buffers are there as long as the linker.
+        let logs = unsafe { Logs::new(count, options, values) };
+        let linker = Linker { logs, ..Linker::default() };
+        // SAFETY: as above.
+        unsafe { out(to, state()?.insert(Object::Linker(Arc::new(Mutex::new(linker))))) }
     }
 
-    fn cuLinkAddData_v2(linker: Handle, _kind: c_int, data: *const c_void, size: usize, _name: *const c_char, _count: c_uint, _options: *const c_int, _values: *mut *mut c_void) {
+    fn cuLinkAddData_v2(linker: Handle, _kind: c_int, data: *const c_void, size: usize, name: *const c_char, _count: c_uint, _options: *const c_int, _values: *mut *mut c_void) {
         if data.is_null() {
             return Err(errors::INVALID_VALUE);
         }
         // SAFETY: as above: there are `size` bytes.
-        add(linker, unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) }.to_vec())
+        unsafe {
+            let bytes = std::slice::from_raw_parts(data.cast::<u8>(), size).to_vec();
+            add(linker, bytes, text(name).filter(|name| !name.is_empty()).unwrap_or("module.ptx"))
+        }
     }
 
     fn cuLinkAddFile_v2(linker: Handle, _kind: c_int, path: *const c_char, _count: c_uint, _options: *const c_int, _values: *mut *mut c_void) {
         // SAFETY: as above.
         let path = unsafe { text(path) }.ok_or(errors::INVALID_VALUE)?;
-        add(linker, std::fs::read(path).map_err(|_| errors::FILE_NOT_FOUND)?)
+        add(linker, std::fs::read(path).map_err(|_| errors::FILE_NOT_FOUND)?, path)
     }
 
     fn cuLinkComplete(linker_handle: Handle, data: *mut *mut c_void, size: *mut usize) {
-        let linker = linker(state()?, linker_handle)?;
+        let state = state()?;
+        let linker = linker(state, linker_handle)?;
         let mut linker = linker.lock().unwrap_or_else(|e| e.into_inner());
-        let mut linked = join(&linker.texts).map_err(|why| {
-            log::explain(&format!("cuLinkComplete: {why}"));
-            errors::INVALID_PTX
+        let image = match &linker.texts[..] {
+            [(_, one)] => one.clone(),
+            several => pack(several),
+        };
+        let module = load_texts(state, &image).map_err(|error| {
+            linker.logs.write(&error.to_string());
+            log::explain(&error.to_string());
+            state::code_of(&error)
         })?;
-        linked.push(0);
-        linker.linked = linked;
+        linker.logs.write("");
+        state.keep_linked(image.clone(), module);
+        linker.linked = image;
+        linker.linked.push(0);
         // SAFETY: as above.
         unsafe {
             put(data, linker.linked.as_mut_ptr().cast());
@@ -160,15 +150,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_joined_under_the_newest_head() {
-        let one = b".version 7.0\n.target sm_80\n.address_size 64\n.extern .func f;\n".to_vec();
-        let two =
-            b"// two\n.version 8.8\n.target sm_90\n.address_size 64\n.visible .func f { ret; }\n".to_vec();
-        assert_eq!(join(std::slice::from_ref(&one)), Ok(one.clone()));
-        let joined = join(&[one, two]).expect("text");
-        assert_eq!(
-            String::from_utf8_lossy(&joined),
-            ".version 8.8\n.target sm_90\n.address_size 64\n.visible .func f;\n// two\n.visible .func f { ret; }\n"
-        );
+    fn a_linked_image_says_what_it_is_made_of() {
+        let texts = [
+            ("a.ptx".to_string(), b".version 8.0\n".to_vec()),
+            ("b\nc".to_string(), b"// no newline".to_vec()),
+        ];
+        let image = pack(&texts);
+        assert!(!image.contains(&0), "loaders read up to a NUL");
+        assert_eq!(unpack(&image), Some(vec![("a.ptx", &texts[0].1[..]), ("b c", &texts[1].1[..])]));
+        assert_eq!(unpack(b".version 8.0\n"), None);
+        assert_eq!(unpack(&image[..image.len() - 3]), None, "cut off");
     }
 }

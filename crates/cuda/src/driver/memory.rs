@@ -1,7 +1,6 @@
 //! Allocations and what is known of pointers.
 
 use crate::errors::{self, Code};
-use crate::ops::{Op, queue};
 use crate::state::{MemoryKind, ready, state};
 use crate::types::*;
 use std::ffi::{c_int, c_uint, c_void};
@@ -17,7 +16,7 @@ fn free_now(address: CUdeviceptr, kinds: &[MemoryKind]) -> Result<(), Code> {
     }
     // Nothing under way may use it afterwards.
     let waited = state.wait_all();
-    state.free(address)?;
+    state.release(address);
     waited
 }
 
@@ -45,7 +44,9 @@ unsafe fn pointer_attribute(to: *mut c_void, attribute: c_int, address: u64) -> 
             3 if allocation.is_none() => return Err(errors::INVALID_VALUE),
             3 => to.cast::<u64>().write(address),
             4 => match kind {
-                MemoryKind::Device | MemoryKind::Constant => return Err(errors::INVALID_VALUE),
+                MemoryKind::Device | MemoryKind::Graph | MemoryKind::Constant => {
+                    return Err(errors::INVALID_VALUE);
+                }
                 _ => to.cast::<u64>().write(address),
             },
             6 => to.cast::<c_int>().write(0),
@@ -59,7 +60,7 @@ unsafe fn pointer_attribute(to: *mut c_void, attribute: c_int, address: u64) -> 
             14 | 20 => to.cast::<u64>().write(0),
             15 => to.cast::<c_uint>().write(0),
             16 => to.cast::<c_int>().write(3),
-            17 => to.cast::<usize>().write(0),
+            17 => to.cast::<usize>().write(allocation.map_or(0, |a| a.pool)),
             18 => to.cast::<usize>().write(allocation.map_or(0, |a| a.size as usize)),
             19 => to.cast::<u64>().write(base),
             21 => to.cast::<c_uint>().write(0),
@@ -105,7 +106,7 @@ api! {
     }
 
     fn cuMemFree_v2(address: CUdeviceptr) {
-        free_now(address, &[MemoryKind::Device, MemoryKind::Managed])
+        free_now(address, &[MemoryKind::Device, MemoryKind::Managed, MemoryKind::Graph])
     }
 
     fn cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: c_uint) {
@@ -209,41 +210,5 @@ api! {
 
     fn cuPointerSetAttribute(_value: *const c_void, _attribute: c_int, _address: CUdeviceptr) {
         Ok(())
-    }
-
-    fn cuMemAdvise(_address: CUdeviceptr, _count: usize, _advice: c_int, _dev: CUdevice) {
-        ready().map(drop)
-    }
-
-    fn cuMemAdvise_v2(_address: CUdeviceptr, _count: usize, _advice: c_int, _location: u64) {
-        ready().map(drop)
-    }
-
-    fn cuMemPrefetchAsync / cuMemPrefetchAsync_ptsz(_address: CUdeviceptr, _count: usize, _dev: CUdevice, stream: Handle) {
-        ready()?.stream(stream).map(drop)
-    }
-
-    fn cuMemPrefetchAsync_v2 / cuMemPrefetchAsync_v2_ptsz(_address: CUdeviceptr, _count: usize, _location: u64, _flags: c_uint, stream: Handle) {
-        ready()?.stream(stream).map(drop)
-    }
-
-    fn cuMemAllocAsync / cuMemAllocAsync_ptsz(address: *mut CUdeviceptr, bytes: usize, stream: Handle) {
-        let state = ready()?;
-        state.stream(stream)?;
-        let found = state.alloc(bytes as u64, 512, MemoryKind::Device)?;
-        // SAFETY: as above.
-        unsafe { out(address, found) }
-    }
-
-    fn cuMemFreeAsync / cuMemFreeAsync_ptsz(address: CUdeviceptr, stream: Handle) {
-        let state = ready()?;
-        let stream = state.stream(stream)?;
-        if address == 0 {
-            return Ok(());
-        }
-        match state.allocation(address) {
-            Some((base, _)) if base == address => queue(state, &stream, Op::Free(address)),
-            _ => Err(errors::INVALID_VALUE),
-        }
     }
 }

@@ -21,6 +21,9 @@ pub struct Logs {
     info_sizes: Vec<*mut *mut c_void>,
 }
 
+// SAFETY: the buffers are the caller's, who uses the linker they were given to from one thread at a time.
+unsafe impl Send for Logs {}
+
 impl Logs {
     /// The buffers among the options of `cuModuleLoadDataEx` and others.
     ///
@@ -84,8 +87,7 @@ pub fn ptx_of(state: &State, image: Image) -> Result<Vec<u8>, Code> {
 
 /// Loads PTX.
 pub fn load(state: &State, ptx: &[u8], logs: &Logs, context: usize) -> Result<Arc<ModuleObject>, Code> {
-    let options = hostwarp::Options { profile: state.profile };
-    let module = state.device.load_with("module.ptx", ptx, options).map_err(|error| {
+    let module = crate::driver::load_texts(state, ptx).map_err(|error| {
         let text = error.to_string();
         logs.write(&text);
         log::explain(&text);
@@ -136,12 +138,13 @@ pub fn kernel_handle(state: &State, module: Handle, name: &str) -> Result<Handle
         return Ok(*handle);
     }
     let kernel = object.module.kernel(name).map_err(|_| errors::NOT_FOUND)?;
+    let statically = kernel.compiled().info.declared_shared() as i32;
     let handle = state.insert(Object::Kernel(Arc::new(KernelObject {
         kernel,
         module,
-        max_dynamic: AtomicI32::new(SHARED_WITHOUT_ASKING),
+        max_dynamic: AtomicI32::new((SHARED_WITHOUT_ASKING - statically).max(0)),
         carveout: AtomicI32::new(-1),
-        shape: Mutex::new(([1; 3], 0)),
+        old: Mutex::default(),
     })));
     kernels.insert(name.to_string(), handle);
     Ok(handle)

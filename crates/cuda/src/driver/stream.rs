@@ -1,15 +1,14 @@
 //! Streams, callbacks and captures.
 
+use crate::driver::After;
 use crate::errors::{self, Code};
-use crate::ops::{Graph, HostCall, Op, queue};
-use crate::state::{Capture, Object, State, StreamObject, current, ready, state};
+use crate::graph::{self, SharedGraph, lock};
+use crate::ops::{HostCall, Op, queue};
+use crate::state::{Object, State, StreamObject, current, ready, state};
 use crate::types::*;
 use std::ffi::{c_int, c_uint, c_void};
-use std::sync::{Arc, Mutex, MutexGuard};
-
-fn capture(stream: &StreamObject) -> MutexGuard<'_, Option<Capture>> {
-    stream.capture.lock().unwrap_or_else(|e| e.into_inner())
-}
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 fn create(to: *mut Handle, flags: c_uint, priority: c_int) -> Result<(), Code> {
     let state = ready()?;
@@ -27,18 +26,76 @@ pub fn query(state: &State, stream: &StreamObject) -> Result<(), Code> {
     if stream.stream.is_idle() { Ok(()) } else { Err(errors::NOT_READY) }
 }
 
-fn begin_capture(stream: &Arc<StreamObject>, is_default: bool) -> Result<(), Code> {
+/// # Safety
+/// There are as many nodes to begin behind as it says.
+unsafe fn begin_capture(handle: Handle, graph: Option<Handle>, (after, count): After) -> Result<(), Code> {
     let state = ready()?;
-    if is_default {
+    let stream = state.stream(handle)?;
+    // The default stream waits for others, which a graph cannot.
+    if handle <= 1 {
         return Err(errors::STREAM_CAPTURE_UNSUPPORTED);
     }
-    let mut capture = capture(stream);
-    if capture.is_some() {
-        return Err(errors::ILLEGAL_STATE);
+    let (graph, into) = match graph {
+        Some(handle) => (state.graph(handle)?, handle),
+        None => {
+            let graph = SharedGraph::default();
+            (graph.clone(), state.insert(Object::Graph(graph)))
+        }
+    };
+    let after = match count {
+        0 => vec![],
+        // SAFETY: the caller's promise.
+        _ => unsafe { std::slice::from_raw_parts(after, count) }.to_vec(),
+    };
+    if !lock(&graph).has_all(&after) {
+        return Err(errors::INVALID_VALUE);
     }
-    let graph = Arc::new(Mutex::new(Graph::default()));
-    let handle = state.insert(Object::Graph(graph.clone()));
-    *capture = Some(Capture { graph, handle, after: vec![], origin: true });
+    graph::begin(&stream, graph, into, after)
+}
+
+/// # Safety
+/// The pointers are null or may be written.
+unsafe fn capture_info(
+    stream: Handle,
+    status: *mut c_int,
+    id: *mut u64,
+    graph: *mut Handle,
+    dependencies: *mut *const Handle,
+    count: *mut usize,
+) -> Result<(), Code> {
+    let stream = ready()?.stream(stream)?;
+    let capture = stream.capture();
+    let now = capture.as_ref();
+    // SAFETY: the caller's promise.
+    unsafe {
+        out(status, now.map_or(0, |c| if c.session.invalid.load(Ordering::Relaxed) { 2 } else { 1 }))?;
+        put(id, now.map_or(0, |c| c.session.handle as u64));
+        put(graph, now.map_or(0, |c| c.session.handle));
+        put(dependencies, now.map_or(std::ptr::null(), |c| c.after.as_ptr()));
+        put(count, now.map_or(0, |c| c.after.len()));
+    }
+    Ok(())
+}
+
+/// # Safety
+/// There are as many nodes as it says.
+unsafe fn update_dependencies(stream: Handle, (nodes, count): After, flags: c_uint) -> Result<(), Code> {
+    let stream = ready()?.stream(stream)?;
+    let mut capture = stream.capture();
+    let capture = capture.as_mut().ok_or(errors::ILLEGAL_STATE)?;
+    let nodes = match count {
+        0 => vec![],
+        // SAFETY: the caller's promise.
+        _ => unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec(),
+    };
+    if !lock(&capture.session.graph).has_all(&nodes) {
+        return Err(errors::INVALID_VALUE);
+    }
+    // 0 adds, 1 sets.
+    if flags == 1 {
+        capture.after.clear();
+    }
+    capture.after.extend(nodes);
     Ok(())
 }
 
@@ -65,15 +122,15 @@ api! {
     fn cuStreamSynchronize / cuStreamSynchronize_ptsz(stream: Handle) {
         let state = ready()?;
         let stream = state.stream(stream)?;
-        if capture(&stream).is_some() {
-            return Err(errors::STREAM_CAPTURE_UNSUPPORTED);
-        }
+        graph::refuse(&stream)?;
         state.wait(&stream)
     }
 
     fn cuStreamQuery / cuStreamQuery_ptsz(stream: Handle) {
         let state = ready()?;
-        query(state, &*state.stream(stream)?)
+        let stream = state.stream(stream)?;
+        graph::refuse(&stream)?;
+        query(state, &stream)
     }
 
     fn cuStreamGetPriority / cuStreamGetPriority_ptsz(stream: Handle, priority: *mut c_int) {
@@ -103,20 +160,44 @@ api! {
         unsafe { out(dev, 0) }
     }
 
+    fn cuStreamSetAttribute / cuStreamSetAttribute_ptsz(stream: Handle, _attribute: c_uint, _value: *const [u32; 16]) {
+        // Windows of the cache, policies and priorities: hints that change no result.
+        ready()?.stream(stream).map(drop)
+    }
+
+    fn cuStreamGetAttribute / cuStreamGetAttribute_ptsz(stream: Handle, attribute: c_uint, value: *mut [u32; 16]) {
+        let stream = ready()?.stream(stream)?;
+        let mut all = [0; 16];
+        // 8: the priority; what else there is was never set.
+        all[0] = if attribute == 8 { stream.priority as u32 } else { 0 };
+        // SAFETY: as above.
+        unsafe { out(value, all) }
+    }
+
+    fn cuStreamCopyAttributes / cuStreamCopyAttributes_ptsz(to: Handle, from: Handle) {
+        let state = ready()?;
+        state.stream(from)?;
+        state.stream(to).map(drop)
+    }
+
     fn cuStreamAttachMemAsync / cuStreamAttachMemAsync_ptsz(stream: Handle, _address: CUdeviceptr, _length: usize, _flags: c_uint) {
         ready()?.stream(stream).map(drop)
     }
 
-    fn cuStreamWaitEvent / cuStreamWaitEvent_ptsz(stream: Handle, event: Handle, _flags: c_uint) {
+    fn cuStreamWaitEvent / cuStreamWaitEvent_ptsz(stream: Handle, event: Handle, flags: c_uint) {
         let state = ready()?;
         let (stream, event) = (state.stream(stream)?, state.event(event)?);
         let captured = event.captured.lock().unwrap_or_else(|e| e.into_inner()).clone();
-        if let Some((graph, handle, after)) = captured {
-            // The stream joins the capture.
-            let mut capture = capture(&stream);
-            let joined = capture.get_or_insert_with(|| Capture { graph, handle, after: vec![], origin: false });
-            joined.after.extend(after);
-            return Ok(());
+        if let Some(captured) = captured {
+            return graph::join(&stream, &captured);
+        }
+        if let Some(capture) = stream.capture().as_mut() {
+            // Flag 1: a node that waits for what happens elsewhere, whenever the graph is launched.
+            if flags & 1 != 0 {
+                return capture.add(Op::Wait(event));
+            }
+            capture.session.invalid.store(true, Ordering::Relaxed);
+            return Err(errors::STREAM_CAPTURE_ISOLATION);
         }
         stream.stream.wait(&event.event);
         Ok(())
@@ -143,35 +224,56 @@ api! {
     }
 
     fn cuStreamBeginCapture_v2 / cuStreamBeginCapture_v2_ptsz(stream: Handle, _mode: c_int) {
-        begin_capture(&ready()?.stream(stream)?, stream <= 1)
+        // SAFETY: no nodes.
+        unsafe { begin_capture(stream, None, (std::ptr::null(), 0)) }
+    }
+
+    fn cuStreamBeginCaptureToGraph / cuStreamBeginCaptureToGraph_ptsz(stream: Handle, graph: Handle, after: *const Handle, _data: *const u64, count: usize, _mode: c_int) {
+        // SAFETY: as above.
+        unsafe { begin_capture(stream, Some(graph), (after, count)) }
     }
 
     fn cuStreamEndCapture / cuStreamEndCapture_ptsz(stream: Handle, graph: *mut Handle) {
-        let stream = ready()?.stream(stream)?;
-        let taken = capture(&stream).take().ok_or(errors::ILLEGAL_STATE)?;
         // SAFETY: as above.
-        unsafe { out(graph, taken.handle) }
+        unsafe {
+            put(graph, 0);
+            out(graph, graph::end(&ready()?.stream(stream)?)?)
+        }
     }
 
     fn cuStreamIsCapturing / cuStreamIsCapturing_ptsz(stream: Handle, status: *mut c_int) {
-        let stream = ready()?.stream(stream)?;
-        let active = capture(&stream).is_some();
+        let null: *mut c_void = std::ptr::null_mut();
         // SAFETY: as above.
-        unsafe { out(status, c_int::from(active)) }
+        unsafe { capture_info(stream, status, null.cast(), null.cast(), null.cast(), null.cast()) }
+    }
+
+    fn cuStreamGetCaptureInfo / cuStreamGetCaptureInfo_ptsz(stream: Handle, status: *mut c_int, id: *mut u64) {
+        let null: *mut c_void = std::ptr::null_mut();
+        // SAFETY: as above.
+        unsafe { capture_info(stream, status, id, null.cast(), null.cast(), null.cast()) }
     }
 
     fn cuStreamGetCaptureInfo_v2 / cuStreamGetCaptureInfo_v2_ptsz(stream: Handle, status: *mut c_int, id: *mut u64, graph: *mut Handle, dependencies: *mut *const Handle, count: *mut usize) {
-        let stream = ready()?.stream(stream)?;
-        let capture = capture(&stream);
         // SAFETY: as above.
+        unsafe { capture_info(stream, status, id, graph, dependencies, count) }
+    }
+
+    fn cuStreamGetCaptureInfo_v3 / cuStreamGetCaptureInfo_v3_ptsz(stream: Handle, status: *mut c_int, id: *mut u64, graph: *mut Handle, dependencies: *mut *const Handle, data: *mut *const c_void, count: *mut usize) {
+        // SAFETY: as above; no edge has data.
         unsafe {
-            put(status, c_int::from(capture.is_some()));
-            put(id, capture.as_ref().map_or(0, |c| c.handle as u64));
-            put(graph, capture.as_ref().map_or(0, |c| c.handle));
-            put(dependencies, capture.as_ref().map_or(std::ptr::null(), |c| c.after.as_ptr()));
-            put(count, capture.as_ref().map_or(0, |c| c.after.len()));
+            put(data, std::ptr::null());
+            capture_info(stream, status, id, graph, dependencies, count)
         }
-        Ok(())
+    }
+
+    fn cuStreamUpdateCaptureDependencies / cuStreamUpdateCaptureDependencies_ptsz(stream: Handle, nodes: *const Handle, count: usize, flags: c_uint) {
+        // SAFETY: as above.
+        unsafe { update_dependencies(stream, (nodes, count), flags) }
+    }
+
+    fn cuStreamUpdateCaptureDependencies_v2 / cuStreamUpdateCaptureDependencies_v2_ptsz(stream: Handle, nodes: *const Handle, _data: *const u64, count: usize, flags: c_uint) {
+        // SAFETY: as above.
+        unsafe { update_dependencies(stream, (nodes, count), flags) }
     }
 
     fn cuThreadExchangeStreamCaptureMode(mode: *mut c_int) {

@@ -114,26 +114,8 @@ runtime_api! {
         ok(unsafe { driver::cuDevicePrimaryCtxReset_v2(0) })
     }
 
-    fn cudaDeviceGetLimit(value: *mut usize, limit: c_int) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuCtxGetLimit(value, limit) })
-    }
-
-    fn cudaDeviceSetLimit(limit: c_int, value: usize) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuCtxSetLimit(limit, value) })
-    }
-
     fn cudaDeviceSetCacheConfig(_config: c_int) {
         ensure().map(drop)
-    }
-
-    fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuCtxGetStreamPriorityRange(least, greatest) })
     }
 
     fn cudaDeviceCanAccessPeer(can: *mut c_int, _device: c_int, _peer: c_int) {
@@ -142,17 +124,12 @@ runtime_api! {
     }
 
     fn cudaDeviceEnablePeerAccess(_peer: c_int, _flags: c_uint) {
-        Err(errors::PEER_ACCESS_UNSUPPORTED)
+        // The current device is no peer of itself, and there is no other.
+        Err(errors::INVALID_DEVICE)
     }
 
     fn cudaDeviceDisablePeerAccess(_peer: c_int) {
-        Err(errors::PEER_ACCESS_UNSUPPORTED)
-    }
-
-    fn cudaDeviceGetPCIBusId(text: *mut c_char, len: c_int, device: c_int) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuDeviceGetPCIBusId(text, len, device) })
+        Err(errors::INVALID_DEVICE)
     }
 
     fn cudaStreamCreate(to: *mut Handle) {
@@ -161,174 +138,10 @@ runtime_api! {
         ok(unsafe { driver::cuStreamCreate(to, 0) })
     }
 
-    fn cudaStreamCreateWithFlags(to: *mut Handle, flags: c_uint) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuStreamCreate(to, flags) })
-    }
-
-    fn cudaStreamCreateWithPriority(to: *mut Handle, flags: c_uint, priority: c_int) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuStreamCreateWithPriority(to, flags, priority) })
-    }
-
-    fn cudaStreamDestroy(stream: Handle) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuStreamDestroy_v2(stream) })
-    }
-
-    fn cudaStreamSynchronize / cudaStreamSynchronize_ptsz(stream: Handle) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuStreamSynchronize(stream) })
-    }
-
-    fn cudaStreamQuery / cudaStreamQuery_ptsz(stream: Handle) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuStreamQuery(stream) })
-    }
-
-    fn cudaStreamWaitEvent / cudaStreamWaitEvent_ptsz(stream: Handle, event: Handle, flags: c_uint) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuStreamWaitEvent(stream, event, flags) })
-    }
-
-    fn cudaStreamGetFlags / cudaStreamGetFlags_ptsz(stream: Handle, flags: *mut c_uint) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuStreamGetFlags(stream, flags) })
-    }
-
-    fn cudaStreamGetPriority / cudaStreamGetPriority_ptsz(stream: Handle, priority: *mut c_int) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuStreamGetPriority(stream, priority) })
-    }
-
-    fn cudaStreamAddCallback / cudaStreamAddCallback_ptsz(stream: Handle, callback: StreamCallback, data: *mut c_void, flags: c_uint) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuStreamAddCallback(stream, callback, data, flags) })
-    }
-
-    fn cudaLaunchHostFunc / cudaLaunchHostFunc_ptsz(stream: Handle, function: HostFn, data: *mut c_void) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuLaunchHostFunc(stream, function, data) })
-    }
-
-    fn cudaStreamIsCapturing / cudaStreamIsCapturing_ptsz(stream: Handle, status: *mut c_int) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuStreamIsCapturing(stream, status) })
-    }
-
-    fn cudaStreamBeginCapture / cudaStreamBeginCapture_ptsz(stream: Handle, mode: c_int) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuStreamBeginCapture_v2(stream, mode) })
-    }
-
-    fn cudaStreamEndCapture / cudaStreamEndCapture_ptsz(stream: Handle, graph: *mut Handle) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuStreamEndCapture(stream, graph) })
-    }
-
-    fn cudaThreadExchangeStreamCaptureMode(mode: *mut c_int) {
-        // SAFETY: as above.
-        ok(unsafe { driver::cuThreadExchangeStreamCaptureMode(mode) })
-    }
-
-    fn cudaGraphCreate(to: *mut Handle, flags: c_uint) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuGraphCreate(to, flags) })
-    }
-
-    fn cudaGraphInstantiate(to: *mut Handle, graph: Handle, flags: u64) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuGraphInstantiateWithFlags(to, graph, flags) })
-    }
-
-    fn cudaGraphInstantiateWithFlags(to: *mut Handle, graph: Handle, flags: u64) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuGraphInstantiateWithFlags(to, graph, flags) })
-    }
-
-    fn cudaGraphLaunch / cudaGraphLaunch_ptsz(exec: Handle, stream: Handle) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuGraphLaunch(exec, stream) })
-    }
-
-    fn cudaGraphDestroy(graph: Handle) {
-        // SAFETY: as above.
-        ok(unsafe { driver::cuGraphDestroy(graph) })
-    }
-
-    fn cudaGraphExecDestroy(exec: Handle) {
-        // SAFETY: as above.
-        ok(unsafe { driver::cuGraphExecDestroy(exec) })
-    }
-
-    fn cudaGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize) {
-        // SAFETY: as above.
-        ok(unsafe { driver::cuGraphGetNodes(graph, nodes, count) })
-    }
-
     fn cudaEventCreate(to: *mut Handle) {
         ensure()?;
         // SAFETY: as above.
         ok(unsafe { driver::cuEventCreate(to, 0) })
-    }
-
-    fn cudaEventCreateWithFlags(to: *mut Handle, flags: c_uint) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuEventCreate(to, flags) })
-    }
-
-    fn cudaEventDestroy(event: Handle) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuEventDestroy_v2(event) })
-    }
-
-    fn cudaEventRecord / cudaEventRecord_ptsz(event: Handle, stream: Handle) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuEventRecord(event, stream) })
-    }
-
-    fn cudaEventRecordWithFlags / cudaEventRecordWithFlags_ptsz(event: Handle, stream: Handle, _flags: c_uint) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuEventRecord(event, stream) })
-    }
-
-    fn cudaEventQuery(event: Handle) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuEventQuery(event) })
-    }
-
-    fn cudaEventSynchronize(event: Handle) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuEventSynchronize(event) })
-    }
-
-    fn cudaEventElapsedTime(ms: *mut f32, start: Handle, end: Handle) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuEventElapsedTime(ms, start, end) })
     }
 
     fn cudaProfilerStart() {
@@ -348,4 +161,36 @@ runtime_api! {
         // SAFETY: as above.
         ok(unsafe { driver::cuGetProcAddress_v2(name, to, driver::VERSION, flags, status) })
     }
+}
+
+forward! {
+    fn cudaEventRecordWithFlags / cudaEventRecordWithFlags_ptsz(event: Handle, stream: Handle, flags: c_uint) = cuEventRecordWithFlags;
+    fn cudaDeviceGetByPCIBusId(device: *mut c_int, text: *const c_char) = cuDeviceGetByPCIBusId;
+    fn cudaDeviceGetP2PAttribute(value: *mut c_int, attribute: c_int, device: c_int, peer: c_int) = cuDeviceGetP2PAttribute;
+    fn cudaStreamGetId / cudaStreamGetId_ptsz(stream: Handle, id: *mut u64) = cuStreamGetId;
+    fn cudaStreamGetDevice / cudaStreamGetDevice_ptsz(stream: Handle, device: *mut c_int) = cuStreamGetDevice;
+    fn cudaStreamSetAttribute / cudaStreamSetAttribute_ptsz(stream: Handle, attribute: c_uint, value: *const [u32; 16]) = cuStreamSetAttribute;
+    fn cudaStreamGetAttribute / cudaStreamGetAttribute_ptsz(stream: Handle, attribute: c_uint, value: *mut [u32; 16]) = cuStreamGetAttribute;
+    fn cudaStreamCopyAttributes / cudaStreamCopyAttributes_ptsz(to: Handle, from: Handle) = cuStreamCopyAttributes;
+    fn cudaCtxResetPersistingL2Cache() = cuCtxResetPersistingL2Cache;
+    fn cudaDeviceGetLimit(value: *mut usize, limit: c_int) = cuCtxGetLimit;
+    fn cudaDeviceSetLimit(limit: c_int, value: usize) = cuCtxSetLimit;
+    fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) = cuCtxGetStreamPriorityRange;
+    fn cudaDeviceGetPCIBusId(text: *mut c_char, len: c_int, device: c_int) = cuDeviceGetPCIBusId;
+    fn cudaStreamCreateWithFlags(to: *mut Handle, flags: c_uint) = cuStreamCreate;
+    fn cudaStreamCreateWithPriority(to: *mut Handle, flags: c_uint, priority: c_int) = cuStreamCreateWithPriority;
+    fn cudaStreamDestroy(stream: Handle) = cuStreamDestroy_v2;
+    fn cudaStreamSynchronize / cudaStreamSynchronize_ptsz(stream: Handle) = cuStreamSynchronize;
+    fn cudaStreamQuery / cudaStreamQuery_ptsz(stream: Handle) = cuStreamQuery;
+    fn cudaStreamWaitEvent / cudaStreamWaitEvent_ptsz(stream: Handle, event: Handle, flags: c_uint) = cuStreamWaitEvent;
+    fn cudaStreamGetFlags / cudaStreamGetFlags_ptsz(stream: Handle, flags: *mut c_uint) = cuStreamGetFlags;
+    fn cudaStreamGetPriority / cudaStreamGetPriority_ptsz(stream: Handle, priority: *mut c_int) = cuStreamGetPriority;
+    fn cudaStreamAddCallback / cudaStreamAddCallback_ptsz(stream: Handle, callback: StreamCallback, data: *mut c_void, flags: c_uint) = cuStreamAddCallback;
+    fn cudaLaunchHostFunc / cudaLaunchHostFunc_ptsz(stream: Handle, function: HostFn, data: *mut c_void) = cuLaunchHostFunc;
+    fn cudaEventCreateWithFlags(to: *mut Handle, flags: c_uint) = cuEventCreate;
+    fn cudaEventDestroy(event: Handle) = cuEventDestroy_v2;
+    fn cudaEventRecord / cudaEventRecord_ptsz(event: Handle, stream: Handle) = cuEventRecord;
+    fn cudaEventQuery(event: Handle) = cuEventQuery;
+    fn cudaEventSynchronize(event: Handle) = cuEventSynchronize;
+    fn cudaEventElapsedTime(ms: *mut f32, start: Handle, end: Handle) = cuEventElapsedTime;
 }

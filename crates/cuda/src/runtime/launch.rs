@@ -5,7 +5,7 @@ use crate::driver;
 use crate::errors::{self, Code};
 use crate::types::*;
 use std::cell::RefCell;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// `dim3`.
 #[repr(C)]
@@ -126,6 +126,22 @@ runtime_api! {
         (all[11], all[12]) = (get(8)?, get(9)?);
         // SAFETY: as above.
         unsafe { out(to, all) }
+    }
+
+    fn cudaFuncGetName(name: *mut *const c_char, function: *const c_void) {
+        // SAFETY: as above.
+        ok(unsafe { driver::cuFuncGetName(name, kernel_of(function)?) })
+    }
+
+    fn cudaFuncGetParamCount(function: *const c_void, count: *mut usize) {
+        let kernel = ensure()?.kernel(kernel_of(function)?)?;
+        // SAFETY: as above.
+        unsafe { out(count, kernel.kernel.params().len()) }
+    }
+
+    fn cudaFuncGetParamInfo(function: *const c_void, index: usize, offset: *mut usize, size: *mut usize) {
+        // SAFETY: as above.
+        ok(unsafe { driver::cuFuncGetParamInfo(kernel_of(function)?, index, offset, size) })
     }
 
     fn cudaFuncSetAttribute(function: *const c_void, attribute: c_int, value: c_int) {

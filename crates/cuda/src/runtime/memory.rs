@@ -3,7 +3,7 @@
 use super::{ensure, ok, variable_of};
 use crate::driver::{self, copy_async, copy_now};
 use crate::errors::{self, Code};
-use crate::ops::{Copy, Side};
+use crate::ops::{Copy, Fill, Side};
 use crate::state::MemoryKind;
 use crate::types::*;
 use std::ffi::{c_int, c_uint, c_void};
@@ -58,7 +58,55 @@ fn address<T>(pointer: *const T) -> u64 {
     pointer.expose_provenance() as u64
 }
 
-fn copy_3d(params: *const Copy3d) -> Result<Copy, Code> {
+/// `cudaMemcpy3DPeerParms`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct PeerCopy3d {
+    pub src_array: Handle,
+    pub src_pos: Extent,
+    pub src: PitchedPtr,
+    pub src_device: c_int,
+    pub dst_array: Handle,
+    pub dst_pos: Extent,
+    pub dst: PitchedPtr,
+    pub dst_device: c_int,
+    pub extent: Extent,
+}
+
+fn peer_copy(params: *const PeerCopy3d) -> Result<Copy, Code> {
+    // SAFETY: the callers' promise.
+    let p = unsafe { params.as_ref() }.ok_or(errors::INVALID_VALUE)?;
+    if p.src_device != 0 || p.dst_device != 0 {
+        return Err(errors::INVALID_DEVICE);
+    }
+    copy_3d(&Copy3d {
+        src_array: p.src_array,
+        src_pos: p.src_pos,
+        src: p.src,
+        dst_array: p.dst_array,
+        dst_pos: p.dst_pos,
+        dst: p.dst,
+        extent: p.extent,
+        kind: 4,
+    })
+}
+
+fn box_of(at: PitchedPtr, value: c_int, extent: Extent) -> Fill {
+    Fill {
+        at: address(at.ptr),
+        pitch: at.pitch as u64,
+        value: [value as u8; 4],
+        size: 1,
+        width: extent.x as u64,
+        height: extent.y as u64,
+        slice: (at.pitch * at.y) as u64,
+        depth: extent.z as u64,
+    }
+}
+
+/// The copy that a 3D structure describes.
+pub(super) fn copy_3d(params: *const Copy3d) -> Result<Copy, Code> {
     if params.is_null() {
         return Err(errors::INVALID_VALUE);
     }
@@ -100,7 +148,7 @@ fn copy_2d(
 }
 
 /// A range of a variable.
-fn symbol(of: *const c_void, offset: usize, count: usize) -> Result<u64, Code> {
+pub fn symbol(of: *const c_void, offset: usize, count: usize) -> Result<u64, Code> {
     let (address, size) = variable_of(of)?;
     match offset.checked_add(count) {
         Some(end) if end as u64 <= size => Ok(address + offset as u64),
@@ -136,76 +184,10 @@ runtime_api! {
         }
     }
 
-    fn cudaMallocManaged(to: *mut u64, bytes: usize, flags: c_uint) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuMemAllocManaged(to, bytes, flags) })
-    }
-
     fn cudaMallocHost(to: *mut *mut c_void, bytes: usize) {
         ensure()?;
         // SAFETY: as above.
         ok(unsafe { driver::cuMemHostAlloc(to, bytes, 0) })
-    }
-
-    fn cudaHostAlloc(to: *mut *mut c_void, bytes: usize, flags: c_uint) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuMemHostAlloc(to, bytes, flags) })
-    }
-
-    fn cudaHostGetDevicePointer(to: *mut u64, pointer: *mut c_void, flags: c_uint) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuMemHostGetDevicePointer_v2(to, pointer, flags) })
-    }
-
-    fn cudaHostGetFlags(flags: *mut c_uint, pointer: *mut c_void) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuMemHostGetFlags(flags, pointer) })
-    }
-
-    fn cudaHostRegister(pointer: *mut c_void, bytes: usize, flags: c_uint) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuMemHostRegister_v2(pointer, bytes, flags) })
-    }
-
-    fn cudaHostUnregister(pointer: *mut c_void) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuMemHostUnregister(pointer) })
-    }
-
-    fn cudaFree(address: u64) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuMemFree_v2(address) })
-    }
-
-    fn cudaFreeHost(pointer: *mut c_void) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuMemFreeHost(pointer) })
-    }
-
-    fn cudaMallocAsync / cudaMallocAsync_ptsz(to: *mut u64, bytes: usize, stream: Handle) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuMemAllocAsync(to, bytes, stream) })
-    }
-
-    fn cudaFreeAsync / cudaFreeAsync_ptsz(address: u64, stream: Handle) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuMemFreeAsync(address, stream) })
-    }
-
-    fn cudaMemGetInfo(free: *mut usize, total: *mut usize) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuMemGetInfo_v2(free, total) })
     }
 
     fn cudaMemcpy / cudaMemcpy_ptds(to: *mut c_void, from: *const c_void, bytes: usize, _kind: c_int) {
@@ -283,12 +265,29 @@ runtime_api! {
         ok(unsafe { driver::cuMemsetD2D8Async(at, pitch, value as u8, width, height, stream) })
     }
 
-    fn cudaMemAdvise(_at: u64, _count: usize, _advice: c_int, _location: u64) {
-        ensure().map(drop)
+    fn cudaMemset3D / cudaMemset3D_ptds(at: PitchedPtr, value: c_int, extent: Extent) {
+        ensure()?;
+        driver::fill(box_of(at, value, extent), 0, true)
     }
 
-    fn cudaMemPrefetchAsync / cudaMemPrefetchAsync_ptsz(_at: u64, _count: usize, _location: u64, _flags: c_uint, _stream: Handle) {
-        ensure().map(drop)
+    fn cudaMemset3DAsync / cudaMemset3DAsync_ptsz(at: PitchedPtr, value: c_int, extent: Extent, stream: Handle) {
+        ensure()?;
+        driver::fill(box_of(at, value, extent), stream, false)
+    }
+
+    fn cudaMemcpy3DPeer / cudaMemcpy3DPeer_ptds(params: *const PeerCopy3d) {
+        ensure()?;
+        copy_now(peer_copy(params)?, 0)
+    }
+
+    fn cudaMemcpy3DPeerAsync / cudaMemcpy3DPeerAsync_ptsz(params: *const PeerCopy3d, stream: Handle) {
+        ensure()?;
+        copy_async(peer_copy(params)?, stream)
+    }
+
+    fn cudaMemcpyPeerAsync(to: *mut c_void, _to: c_int, from: *const c_void, _from: c_int, bytes: usize, stream: Handle) {
+        ensure()?;
+        copy_async(Copy::row(address(to), address(from), bytes as u64), stream)
     }
 
     fn cudaStreamAttachMemAsync / cudaStreamAttachMemAsync_ptsz(stream: Handle, _at: u64, _length: usize, _flags: c_uint) {
@@ -310,4 +309,35 @@ runtime_api! {
         // SAFETY: as above.
         unsafe { out(to, PointerAttributes { kind, device, device_pointer, host_pointer }) }
     }
+}
+
+forward! {
+    fn cudaMemAdvise(at: u64, count: usize, advice: c_int, location: u64) = cuMemAdvise_v2;
+    fn cudaMemPrefetchAsync / cudaMemPrefetchAsync_ptsz(at: u64, count: usize, location: u64, flags: c_uint, stream: Handle) = cuMemPrefetchAsync_v2;
+    fn cudaMemRangeGetAttribute(to: *mut c_void, size: usize, attribute: c_int, at: u64, count: usize) = cuMemRangeGetAttribute;
+    fn cudaMemRangeGetAttributes(to: *mut *mut c_void, sizes: *const usize, attributes: *const c_int, number: usize, at: u64, count: usize) = cuMemRangeGetAttributes;
+    fn cudaMallocFromPoolAsync / cudaMallocFromPoolAsync_ptsz(to: *mut u64, bytes: usize, pool: Handle, stream: Handle) = cuMemAllocFromPoolAsync;
+    fn cudaMemPoolCreate(to: *mut Handle, properties: *const MemPoolProps) = cuMemPoolCreate;
+    fn cudaMemPoolDestroy(pool: Handle) = cuMemPoolDestroy;
+    fn cudaMemPoolTrimTo(pool: Handle, keep: usize) = cuMemPoolTrimTo;
+    fn cudaMemPoolSetAttribute(pool: Handle, attribute: c_int, value: *const c_void) = cuMemPoolSetAttribute;
+    fn cudaMemPoolGetAttribute(pool: Handle, attribute: c_int, value: *mut c_void) = cuMemPoolGetAttribute;
+    fn cudaMemPoolSetAccess(pool: Handle, map: *const MemAccess, count: usize) = cuMemPoolSetAccess;
+    fn cudaMemPoolGetAccess(flags: *mut c_int, pool: Handle, location: *const MemLocation) = cuMemPoolGetAccess;
+    fn cudaMemGetDefaultMemPool(to: *mut Handle, location: *const MemLocation, kind: c_int) = cuMemGetDefaultMemPool;
+    fn cudaMemGetMemPool(to: *mut Handle, location: *const MemLocation, kind: c_int) = cuMemGetMemPool;
+    fn cudaDeviceGetDefaultMemPool(to: *mut Handle, device: c_int) = cuDeviceGetDefaultMemPool;
+    fn cudaDeviceGetMemPool(to: *mut Handle, device: c_int) = cuDeviceGetMemPool;
+    fn cudaDeviceSetMemPool(device: c_int, pool: Handle) = cuDeviceSetMemPool;
+    fn cudaMallocManaged(to: *mut u64, bytes: usize, flags: c_uint) = cuMemAllocManaged;
+    fn cudaHostAlloc(to: *mut *mut c_void, bytes: usize, flags: c_uint) = cuMemHostAlloc;
+    fn cudaHostGetDevicePointer(to: *mut u64, pointer: *mut c_void, flags: c_uint) = cuMemHostGetDevicePointer_v2;
+    fn cudaHostGetFlags(flags: *mut c_uint, pointer: *mut c_void) = cuMemHostGetFlags;
+    fn cudaHostRegister(pointer: *mut c_void, bytes: usize, flags: c_uint) = cuMemHostRegister_v2;
+    fn cudaHostUnregister(pointer: *mut c_void) = cuMemHostUnregister;
+    fn cudaFree(address: u64) = cuMemFree_v2;
+    fn cudaFreeHost(pointer: *mut c_void) = cuMemFreeHost;
+    fn cudaMallocAsync / cudaMallocAsync_ptsz(to: *mut u64, bytes: usize, stream: Handle) = cuMemAllocAsync;
+    fn cudaFreeAsync / cudaFreeAsync_ptsz(address: u64, stream: Handle) = cuMemFreeAsync;
+    fn cudaMemGetInfo(free: *mut usize, total: *mut usize) = cuMemGetInfo_v2;
 }

@@ -3,12 +3,14 @@
 //! A program built by nvcc with `-cudart shared` registers its fat binaries, kernels and variables before `main`; nothing of it is loaded until it is used.
 
 mod basics;
+mod graph;
 mod launch;
 mod memory;
 mod properties;
 mod register;
 
 pub use basics::*;
+pub use graph::*;
 pub use launch::*;
 pub use memory::*;
 pub use properties::*;

@@ -1,6 +1,6 @@
 //! What programs register before `main`, and how it is found again.
 
-use super::{ensure, ok};
+use super::ensure;
 use crate::driver;
 use crate::errors::{self, Code};
 use crate::fatbin;
@@ -231,26 +231,14 @@ runtime_api! {
         // SAFETY: as above.
         unsafe { out(to, size as usize) }
     }
+}
 
-    fn cudaLibraryLoadData(to: *mut Handle, data: *const c_void, options: *const c_int, values: *mut *mut c_void, count: u32, library: *const c_int, library_values: *const *mut c_void, library_count: u32) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuLibraryLoadData(to, data, options, values, count, library, library_values, library_count) })
-    }
-
-    fn cudaLibraryUnload(library: Handle) {
-        // SAFETY: as above.
-        ok(unsafe { driver::cuLibraryUnload(library) })
-    }
-
-    fn cudaLibraryGetKernel(to: *mut Handle, library: Handle, name: *const c_char) {
-        // SAFETY: as above.
-        ok(unsafe { driver::cuLibraryGetKernel(to, library, name) })
-    }
-
-    fn cudaLibraryGetGlobal(to: *mut u64, bytes: *mut usize, library: Handle, name: *const c_char) {
-        ensure()?;
-        // SAFETY: as above.
-        ok(unsafe { driver::cuLibraryGetGlobal(to, bytes, library, name) })
-    }
+forward! {
+    fn cudaLibraryGetKernelCount(count: *mut u32, library: Handle) = cuLibraryGetKernelCount;
+    fn cudaLibraryEnumerateKernels(to: *mut Handle, count: u32, library: Handle) = cuLibraryEnumerateKernels;
+    fn cudaLibraryGetManaged(to: *mut u64, bytes: *mut usize, library: Handle, name: *const c_char) = cuLibraryGetManaged;
+    fn cudaLibraryLoadData(to: *mut Handle, data: *const c_void, options: *const c_int, values: *mut *mut c_void, count: u32, library: *const c_int, library_values: *const *mut c_void, library_count: u32) = cuLibraryLoadData;
+    fn cudaLibraryUnload(library: Handle) = cuLibraryUnload;
+    fn cudaLibraryGetKernel(to: *mut Handle, library: Handle, name: *const c_char) = cuLibraryGetKernel;
+    fn cudaLibraryGetGlobal(to: *mut u64, bytes: *mut usize, library: Handle, name: *const c_char) = cuLibraryGetGlobal;
 }
