@@ -11,6 +11,7 @@ mod licences;
 mod new_instruction;
 mod platforms;
 mod python;
+mod random_c;
 mod sanitize;
 mod setup;
 
@@ -38,6 +39,11 @@ const COMMANDS: &[Entry] = &[
     ("bench", "measure against native C and pocl; writes docs/benchmarks.md", bench::all),
     ("growth", "double each dimension of a kernel and see how the time of each step grows", bench::growth),
     ("torture", "run random kernels on both engines and compare; `--help` says more", ci::torture),
+    (
+        "random-c",
+        "random C programs by csmith, compiled by clang, on both engines and on the host: `--count N --seed N`",
+        random_c::run,
+    ),
     (
         "mutants",
         "real PTX, changed at random, through the checker and both engines; `--help` says more",

@@ -334,6 +334,11 @@ impl Emit {
                 Some(Operand { kind: Kind::Address(address), .. }) => {
                     let space = space_of(m, addresses);
                     addresses += 1;
+                    // What a register points to in a function's `.param` is what `mov` took the address of: the function's own parameter.
+                    self.param_in_local |= self.caller.is_some()
+                        && matches!(address.base, Base::Reg(_))
+                        && space == Some(ir::Space::Param)
+                        && !m.mods.iter().flatten().any(|name| *name == ".param::entry");
                     Arg::Address(self.address(c, *address, space)?)
                 }
                 Some(operand) => self.source(c, m, operand, pool, slot)?,

@@ -59,6 +59,8 @@ pub(crate) struct Codes {
     quick: Arc<Soon>,
     /// What was made with care.
     best: Arc<Soon>,
+    /// The same however long it takes, because somebody asked for it.
+    asked: Arc<Soon>,
     /// What a launch begins with: the best from the device's cache if it is there, else what is made quickly, if that can be.
     first: Arc<Soon>,
     /// The edition for whatever lanes do, for when the one it is has turned out not to be enough.
@@ -73,7 +75,7 @@ impl Codes {
         };
         let made = |work: &Arc<Work>, effort| {
             let work = work.clone();
-            Soon::new(Box::new(move || work.compile(effort)))
+            Soon::new(Box::new(move || work.compile(effort, MOST_LINES)))
         };
         let full = made(&work(Paths::All), Effort::Best);
         let work = work(paths);
@@ -86,7 +88,22 @@ impl Codes {
                 None => quick.get().or_else(|_| best.get()),
             }))
         };
-        Arc::new(Codes { work, quick, best, first, full })
+        let asked = {
+            let (work, best) = (work.clone(), best.clone());
+            Soon::new(Box::new(move || match work.takes_too_long() {
+                true => work.compile(Effort::Best, usize::MAX),
+                false => best.get(),
+            }))
+        };
+        Arc::new(Codes { work, quick, best, asked, first, full })
+    }
+
+    /// What somebody asked for who would rather wait.
+    pub(crate) fn asked(&self, effort: Effort) -> MadeCode {
+        match effort {
+            Effort::Quick => self.quick.get(),
+            Effort::Best => self.asked.get(),
+        }
     }
 
     /// What is made with this effort.
@@ -158,6 +175,10 @@ fn quick_lanes(program: &Program, target: &Target) -> u32 {
 /// A text of more lines takes LLVM longer than some forty milliseconds: too long for nothing to be done meanwhile.
 const MANY_LINES: usize = 1200;
 
+/// A text of more lines is only made quickly: the optimising tier's register allocation takes time that grows with the square (30,000 lines: 3 s, 55,000: 12 s,
+/// 90,000: 40 s). Nobody waits for that who has not asked for it.
+const MOST_LINES: usize = 40_000;
+
 impl Work {
     fn tier(effort: Effort) -> Tier {
         match effort {
@@ -185,19 +206,24 @@ impl Work {
         Ok(text?)
     }
 
-    /// Whether it takes long to compile with care.
-    fn takes_long(&self) -> bool {
-        if self.program.func().inst_count() > MANY_LINES {
-            // Not even writing it is for whoever asks.
-            return true;
-        }
-        let write = || {
+    /// How long the text is that is compiled with care.
+    fn lines(&self) -> usize {
+        *self.lines.get_or_init(|| {
             let text = self.write(Effort::Best).ok();
             let lines = text.as_ref().map_or(0, |text| text.text().lines().count());
             *self.written(Effort::Best) = text;
             lines
-        };
-        *self.lines.get_or_init(write) > MANY_LINES
+        })
+    }
+
+    /// Whether it takes long to compile with care. Of a large kernel not even writing it is for whoever asks.
+    fn takes_long(&self) -> bool {
+        self.program.func().inst_count() > MANY_LINES || self.lines() > MANY_LINES
+    }
+
+    /// Whether it takes so long that nobody waits for it.
+    fn takes_too_long(&self) -> bool {
+        self.lines() > MOST_LINES
     }
 
     /// From the device's cache.
@@ -213,7 +239,7 @@ impl Work {
     }
 
     /// From the device's cache if it is there, and only otherwise from LLVM.
-    fn compile(&self, effort: Effort) -> MadeCode {
+    fn compile(&self, effort: Effort, most_lines: usize) -> MadeCode {
         let tier = Self::tier(effort);
         if let Some(kept) = self.kept(effort) {
             return Ok(kept);
@@ -223,6 +249,9 @@ impl Work {
         // How long it takes to find that says nothing about the kernel.
         let began = Instant::now();
         let text = self.write(effort)?;
+        if effort == Effort::Best && text.text().lines().count() > most_lines {
+            return Err(NotMade::for_good("it is too long to be optimised"));
+        }
         let cache = self.device.cache().map(|cache| (cache, cache::key(&text, &tier)));
         let kernel = text.compile(llvm, &tier)?;
         if let Some((cache, key)) = cache {

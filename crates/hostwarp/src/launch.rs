@@ -12,7 +12,7 @@ use crate::width::Choice;
 use crate::{Buffer, Error, Kernel, Pod, Stream};
 use hostwarp_interp::{Exceeded, KernelFault, Launch, Limits, Observer, Program};
 use hostwarp_isa::{Kind, Ty};
-use hostwarp_plan::Assume;
+use hostwarp_plan::{Assume, may_split_warps};
 use hostwarp_system::time::Instant;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -155,6 +155,7 @@ pub struct LaunchBuilder<'a> {
     packed: Option<Vec<u8>>,
     pub(crate) engine: Engine,
     width: Option<u32>,
+    exact: bool,
     paths: Option<Paths>,
     effort: Option<Effort>,
     turn: Option<u64>,
@@ -194,6 +195,7 @@ impl<'a> LaunchBuilder<'a> {
             packed: None,
             engine: Engine::Auto,
             width: None,
+            exact: false,
             paths: None,
             effort: None,
             turn: None,
@@ -266,12 +268,18 @@ impl<'a> LaunchBuilder<'a> {
         self
     }
 
-    /// Lanes in one vector of the jit: 8, 16, 32, 64, 128, 256 or 512; chosen by the kernel and the launch unless set. Never changes a bit, but for
-    /// one thing: with fewer than 32, lanes of a warp that communicate without synchronising no longer do so in the order of
-    /// instructions. Such widths are never chosen for kernels in which that could be seen.
+    /// Lanes in one vector of the jit: 8, 16, 32, 64, 128, 256 or 512; chosen by the kernel and the launch unless set. Never changes a bit: a width
+    /// that could is replaced by the nearest that cannot. Below 32 that is where lanes of a warp see what others store or load.
     pub fn width(mut self, lanes: u32) -> Self {
         self.width = Some(lanes);
         self
+    }
+
+    /// As [`width`](Self::width), even where lanes of a warp could see each other's accesses in another order. For tests of code for few lanes.
+    #[doc(hidden)]
+    pub fn exact_width(mut self, lanes: u32) -> Self {
+        self.exact = true;
+        self.width(lanes)
     }
 
     /// With [`Engine::Jit`]: CTAs change between the engines after about so many instructions. For tests of that.
@@ -358,6 +366,7 @@ impl<'a> LaunchBuilder<'a> {
             shared,
             engine,
             width,
+            exact,
             paths,
             effort,
             turn,
@@ -375,6 +384,7 @@ impl<'a> LaunchBuilder<'a> {
                 shared,
                 engine,
                 width,
+                exact,
                 paths,
                 effort,
                 turn,
@@ -669,6 +679,11 @@ impl<'a> LaunchBuilder<'a> {
     /// Lanes in one vector, asked for or [chosen](Choice), and what compiled code is to do by itself, if that is said by it.
     fn choose_width(&self, block: [u32; 3]) -> Result<(u32, Option<Paths>), Error> {
         match self.width {
+            // The order in which lanes of a warp see each other's memory is part of the result.
+            Some(w @ (8 | 16)) if !self.exact => {
+                let program = self.program(Assume::for_block(block, 32))?;
+                return Ok((if may_split_warps(program.func()) { w } else { 32 }, self.paths));
+            }
             Some(w @ (8 | 16 | 32 | 64 | 128 | 256 | 512)) => {
                 // Groups of several warps must be whole.
                 let warps = block.iter().product::<u32>().div_ceil(32);
@@ -694,7 +709,8 @@ impl<'a> LaunchBuilder<'a> {
     }
 
     fn prepare(&self, block: [u32; 3], limits: &Limits) -> Result<Ready, Error> {
-        let (engine, width, paths, effort) = (self.engine, self.width, self.paths, self.choose_effort());
+        let (engine, paths, effort) = (self.engine, self.paths, self.choose_effort());
+        let width = self.width.map(|width| (width, self.exact));
         let asked = Asked { engine, block, far: self.is_far(block), width, paths, effort };
         if let Some(ready) = self.cache().lock().ready.get(&asked).filter(|ready| ready.is_current(effort)) {
             return Ok(ready.clone());
@@ -722,7 +738,7 @@ impl<'a> LaunchBuilder<'a> {
             let compiled = || {
                 let (codes, effort) = (codes.clone(), self.choose_effort());
                 let much = is_much(&program, self.threads_in_all(block));
-                let get = move || effort.map_or_else(|| codes.get(much), |effort| codes.of(effort).get());
+                let get = move || effort.map_or_else(|| codes.get(much), |effort| codes.asked(effort));
                 wait_at_end();
                 // LLVM does not stop when it is asked to. What it makes is for later launches then.
                 limits.detached("hostwarp compiles", get).map_err(|e| self.over(e))
@@ -783,7 +799,8 @@ pub(crate) struct Asked {
     engine: Engine,
     block: [u32; 3],
     far: bool,
-    width: Option<u32>,
+    /// Whether exactly this one.
+    width: Option<(u32, bool)>,
     paths: Option<Paths>,
     effort: Option<Effort>,
 }

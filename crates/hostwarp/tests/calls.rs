@@ -12,7 +12,7 @@ fn run(text: &str, engine: Engine, width: Option<u32>) -> Result<Vec<u32>, Strin
     let kernel = module.kernel("k").unwrap_or_else(|e| panic!("{e}"));
     let mut launch = kernel.launch().grid([2, 1, 1]).block([64, 1, 1]).engine(engine).shared(1024).arg(&out);
     if let Some(width) = width {
-        launch = launch.width(width);
+        launch = launch.exact_width(width);
     }
     launch.run().map_err(|e| e.to_string())?;
     Ok(out.to_vec().unwrap())
@@ -198,6 +198,23 @@ fn shared_memory_of_functions() {
 fn threads_that_end_inside_a_function() {
     let text = ".func (.reg .b32 r) maybe(.reg .b32 a) { .reg .pred p; setp.gt.u32 p, a, 10; @p exit; mov.u32 r, 1; ret; }\n";
     check(&format!("{text}{}", kernel("call (%r0), maybe, (%i);")), |i| u32::from(i <= 10));
+}
+
+/// The stack is as large as the deepest chain of calls needs, whatever functions that call themselves may take.
+#[test]
+fn large_frames_fit() {
+    let text = ".func (.reg .b32 r) leaf(.reg .b32 a) {
+            .local .b32 big[5000]; .reg .b32 %at;
+            and.b32 %at, a, 15; mad.lo.u32 %at, %at, 1200, 0; mov.b32 r, big; add.u32 %at, %at, r;
+            st.local.u32 [%at], a; ld.local.u32 r, [%at]; add.u32 r, r, 1; ret; }
+        .func (.reg .b32 r) middle(.reg .b32 a) {
+            .local .b32 own[3000]; .reg .b32 %at, %x; .reg .b64 %f; P: .callprototype (.reg .b32 _) _ (.reg .b32 _);
+            and.b32 %at, a, 7; mad.lo.u32 %at, %at, 1500, 0; mov.b32 %x, own; add.u32 %at, %at, %x;
+            st.local.u32 [%at], a; mov.u64 %f, leaf; call (r), %f, (a), P; ld.local.u32 %x, [%at]; mad.lo.u32 r, %x, 3, r; ret; }
+        ";
+    let call =
+        "mov.u64 %rd1, middle; P: .callprototype (.reg .b32 _) _ (.reg .b32 _); call (%r0), %rd1, (%i), P;";
+    check(&format!("{text}{}", kernel(call)), |i| 4 * i + 1);
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn fails(
         let entry = module.kernel(kernel).expect("a kernel");
         let mut launch = entry.launch().engine(engine);
         if let Some(width) = width {
-            launch = launch.width(width);
+            launch = launch.exact_width(width);
         }
         let how = format!("{engine:?}, width {width:?}");
         let error = configure(launch, &buffer).expect_err("a failing launch");

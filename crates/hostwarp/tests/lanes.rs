@@ -256,7 +256,7 @@ fn what_follows_from_the_number_of_a_lane() {
                     let mut launch = kernel.launch().grid([shape.ctas, 1, 1]).block(block).engine(engine);
                     launch = launch.arg(&bx).arg(&by).arg(&b_out).arg(&b_odd).arg(shape.turns).arg(shape.by);
                     if let Some(width) = width {
-                        launch = launch.width(width);
+                        launch = launch.exact_width(width);
                     }
                     launch.run().unwrap_or_else(|e| panic!("{e}"));
                     let same = b_out.to_vec().unwrap() == out && b_odd.to_vec().unwrap() == odd;

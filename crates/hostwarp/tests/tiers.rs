@@ -210,7 +210,8 @@ fn in_turns(text: &str, n: Option<u32>, want: &[u32]) {
     for width in [32, 64, 128, 256, 512] {
         for turn in [1, 7, 50, 300, 1000, 5000, 20_000] {
             let out = device.buffer_from(&[0u32; 256]).unwrap();
-            let launch = kernel.launch().block([256, 1, 1]).engine(Engine::Jit).width(width).in_turns(turn);
+            let launch =
+                kernel.launch().block([256, 1, 1]).engine(Engine::Jit).exact_width(width).in_turns(turn);
             let launch = launch.arg(&out).timeout(Duration::from_secs(300));
             let launch = if let Some(n) = n { launch.arg(n) } else { launch };
             launch.run().unwrap_or_else(|e| panic!("{width} lanes, turns of {turn}: {e}"));

@@ -289,7 +289,7 @@ fn what_turns_leave_in_shared_memory() {
                     let mut launch = kernel.launch().grid([ctas, 1, 1]).block([threads, 1, 1]).engine(engine);
                     launch = launch.arg(&bx).arg(&by).arg(&out).arg(rounds);
                     if let Some(width) = width {
-                        launch = launch.width(width);
+                        launch = launch.exact_width(width);
                     }
                     launch.run().unwrap_or_else(|e| panic!("{e}"));
                     let same = out.to_vec().unwrap() == expected;

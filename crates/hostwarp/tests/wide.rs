@@ -31,7 +31,7 @@ fn run(
         launch = launch.arg(buffer);
     }
     if let Some(width) = width {
-        launch = launch.width(width);
+        launch = launch.exact_width(width);
     }
     launch.run().unwrap_or_else(|e| panic!("{e}"));
     buffers.last().unwrap().to_vec().unwrap()

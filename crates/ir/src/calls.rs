@@ -19,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub struct Options {
     /// A function is inlined as long as the caller does not get more instructions than this.
     pub most_instructions: usize,
-    /// Bytes of stack for functions that are not inlined, and for `alloca`.
+    /// Bytes of stack for `alloca` and for functions that call themselves, on top of what each function takes once.
     pub stack_bytes: u32,
 }
 
@@ -186,10 +186,10 @@ pub fn link(module: &Module, kernel: &Function, options: Options) -> Result<Func
     // What of each function is inlined is decided by sizes alone, callees first. Copies are made only of what is needed: from the kernel down, so that a
     // chain of calls is copied once and not once for each of its functions.
     let mut inlined: FxHashMap<FuncId, Inlined> = FxHashMap::default();
-    for id in post_order {
-        let Some(func) = module.function(id) else { return Err(id) };
+    for id in &post_order {
+        let Some(func) = module.function(*id) else { return Err(*id) };
         let decided = Inlined::new(func, &inlined, &recursive, options);
-        inlined.insert(id, decided);
+        inlined.insert(*id, decided);
     }
     let of_kernel = Inlined::new(kernel, &inlined, &recursive, options);
     let complete = |func: &Function, of: &Inlined| {
@@ -213,13 +213,15 @@ pub fn link(module: &Module, kernel: &Function, options: Options) -> Result<Func
         }
     }
     let has_calls = calls(&func).next().is_some();
-    let mut stack = if uses_stack(&func) { options.stack_bytes } else { 0 };
+    let unbounded = |id: &FuncId| recursive.contains(id) || uses_stack(&bodies[id]);
+    let more = uses_stack(&func) || bodies.keys().any(unbounded);
+    let stack = if more { options.stack_bytes } else { 0 };
     if has_calls {
         for body in bodies.values_mut() {
             passes::promote::promote(body);
         }
-        stack = options.stack_bytes;
-        outline::outline(module, &mut func, &bodies, stack);
+        let bodies = post_order.iter().filter_map(|id| Some((*id, bodies.remove(id)?))).collect();
+        outline::outline(module, &mut func, bodies, stack);
     } else {
         layout::frame(&mut func, stack);
     }

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 /// Instructions after which a kernel counts as one that does not end.
 const FUEL: u64 = 300_000_000;
-const TIMEOUT: Duration = Duration::from_secs(60);
+/// Fuel ends what runs; this ends a compiler that does not come back, on a machine however busy.
+const TIMEOUT: Duration = Duration::from_secs(900);
 /// Lanes in one vector that the jit can be told to use.
 pub const WIDTHS: [u32; 7] = [8, 16, 32, 64, 128, 256, 512];
 
@@ -355,7 +356,7 @@ impl Bench {
                 .fuel(FUEL)
                 .timeout(TIMEOUT);
             if let Some(width) = variant.width {
-                launch = launch.width(width);
+                launch = launch.exact_width(width);
             }
             if let Some(effort) = variant.effort {
                 launch = launch.effort(effort);

@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub struct Unsupported(pub String);
 
 /// More blocks than this in which lanes may wait, times what they need there, make a way out too long.
-const MOST_WAITING: usize = 4096;
+const MOST_WAITING: usize = 65536;
 
 /// Lowers a kernel for groups of as many lanes as `assume` says, 8 to 64.
 pub fn lower(func: &Function, plan: &Plan, assume: Assume) -> Result<Kernel, Unsupported> {

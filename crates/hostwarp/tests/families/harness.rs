@@ -144,7 +144,7 @@ impl Batch<'_> {
         let block = lanes.min(256);
         assert_eq!(lanes % block, 0, "lanes fill their CTAs");
         let launch = kernel.launch().grid([(lanes / block) as u32, 1, 1]).block([block as u32, 1, 1]);
-        let report = launch.engine(engine).width(width_of_jit).arg(&input).arg(&output).run()?;
+        let report = launch.engine(engine).exact_width(width_of_jit).arg(&input).arg(&output).run()?;
         assert_eq!(report.engine, engine);
         assert!(report.width.is_none_or(|w| w <= width_of_jit), "asked for {width_of_jit} lanes: {report:?}");
         let wide = |v: &[u8]| v.iter().rev().fold(0, |acc, b| acc << 8 | u64::from(*b));

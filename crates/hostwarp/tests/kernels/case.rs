@@ -25,6 +25,8 @@ pub struct Launch {
     block: [u32; 3],
     shared: u32,
     cooperative: bool,
+    /// The order of a warp's accesses is part of the result.
+    ordered: bool,
     arguments: Vec<(String, Value)>,
     expectations: Vec<Expectation>,
 }
@@ -104,6 +106,7 @@ impl Launch {
             block: [1; 3],
             shared: 0,
             cooperative: false,
+            ordered: false,
             arguments: vec![],
             expectations: vec![],
         };
@@ -113,6 +116,7 @@ impl Launch {
                 "--grid" => launch.grid = extents(next()?)?,
                 "--block" => launch.block = extents(next()?)?,
                 "--cooperative" => launch.cooperative = true,
+                "--ordered" => launch.ordered = true,
                 "--shared" => launch.shared = next()?.parse().map_err(|_| "--shared takes bytes")?,
                 _ => {
                     let (name, value) = word.split_once('=').ok_or(format!("`{word}` is no NAME=VALUE"))?;
@@ -142,7 +146,7 @@ impl Launch {
             launch = launch.cooperative();
         }
         if let Some(width) = width {
-            launch = launch.width(width);
+            launch = if self.ordered { launch.width(width) } else { launch.exact_width(width) };
         }
         if let Some(paths) = paths {
             launch = launch.paths(paths);

@@ -34,13 +34,27 @@ struct Site {
     next: Block,
 }
 
+/// The functions are given with callees before callers, where there is no recursion. The stack is as large as the deepest chain of calls needs that has each
+/// function once, and `more`.
 pub(super) fn outline(
     module: &Module,
     kernel: &mut Function,
-    bodies: &FxHashMap<FuncId, Function>,
-    stack: u32,
+    mut functions: Vec<(FuncId, Function)>,
+    more: u32,
 ) {
-    let outlined = reachable(module, kernel, bodies);
+    let mut deepest: FxHashMap<FuncId, u64> = FxHashMap::default();
+    let deepest_call = |func: &Function, deepest: &FxHashMap<FuncId, u64>| {
+        let to = calls(func).flat_map(|call| super::callees(module, func, call));
+        to.filter_map(|id| deepest.get(&id).copied()).max().unwrap_or(0)
+    };
+    for (id, body) in &mut functions {
+        let below = deepest_call(body, &deepest);
+        prepare(body);
+        deepest.insert(*id, layout::slots(body, HEADER).1.saturating_add(below));
+    }
+    let stack = deepest_call(kernel, &deepest).saturating_add(more.into());
+    let bodies: FxHashMap<FuncId, Function> = functions.into_iter().collect();
+    let outlined = reachable(module, kernel, &bodies);
     // The kernel's own frame is where it is; those of functions are relative to where they begin.
     prepare(kernel);
     for b in 0..kernel.blocks.len() {
@@ -52,18 +66,16 @@ pub(super) fn outline(
     }
     let (at, end) = layout::slots(kernel, 0);
     // The header of one more frame is always there: a call stores it before the callee looks at the limit.
-    let limit = end + u64::from(stack);
+    let limit = end.saturating_add(stack).min(1 << 31);
     layout::constants(kernel, &at, end, limit);
-    kernel.info.local_bytes = (limit + HEADER).min(u64::from(u32::MAX)) as u32;
+    kernel.info.local_bytes = limit.saturating_add(HEADER).min(u64::from(u32::MAX)) as u32;
     // By block: the value that holds the beginning of the frame, for blocks of outlined functions.
     let mut base: FxHashMap<Block, Value> = FxHashMap::default();
     let mut sites: Vec<Site> = vec![];
     gather(kernel, 0, &mut sites);
     let mut placed: FxHashMap<FuncId, Placed> = FxHashMap::default();
     for id in &outlined {
-        let mut body = bodies[id].clone();
-        prepare(&mut body);
-        let place = place(kernel, &body, limit, &mut base);
+        let place = place(kernel, &bodies[id], limit, &mut base);
         gather(kernel, place.enter.index() + 1, &mut sites);
         placed.insert(*id, place);
     }
