@@ -39,6 +39,7 @@ mod near;
 mod opcodes;
 mod operand;
 mod probe;
+mod runtime;
 mod scope;
 mod snippet;
 mod special;
@@ -99,7 +100,11 @@ pub fn compile_all(modules: &[(&str, &Parsed)], options: &Options) -> (Module, V
     if modules.is_empty() {
         return Default::default();
     }
-    let mut checker = check::Checker::new(modules, *options);
-    checker.modules(modules);
-    (checker.out, checker.files.into_iter().map(|f| f.sink.finish()).collect())
+    let library = runtime::library(modules);
+    let mut all = modules.to_vec();
+    all.extend(library.iter().map(|library| (runtime::NAME, library)));
+    let mut checker = check::Checker::new(&all, *options);
+    checker.modules(&all);
+    let said = checker.files.into_iter().take(modules.len());
+    (checker.out, said.map(|f| f.sink.finish()).collect())
 }

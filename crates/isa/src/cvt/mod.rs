@@ -19,15 +19,6 @@ const TO_FLOAT: (&str, &str) = (".frnd", ".rn .rz .rm .rp");
 const TO_HALF: (&str, &str) = (".frnd2", ".rn .rz");
 
 const SETS: &[(&str, &str)] = &[TO_INTEGRAL, TO_FLOAT, TO_HALF, (".dtype", INTEGERS), (".atype", INTEGERS)];
-/// bf16 has no conversions from and to 8-bit integers.
-const BF16: &[(&str, &str)] = &[
-    TO_INTEGRAL,
-    TO_FLOAT,
-    TO_HALF,
-    (".dtype", ".u16 .u32 .u64 .s16 .s32 .s64"),
-    (".atype", ".u16 .u32 .u64 .s16 .s32 .s64"),
-];
-
 /// Floats of 8 bits and fewer, in pairs, and tf32.
 const NARROW: &[(&str, &str)] = &[
     TO_HALF,
@@ -63,40 +54,40 @@ pub const ROOM: Room = Room {
         Form::new("cvt.irnd{.ftz}{.sat}.dtype.f32  d:>.dtype, a:>.f32", SETS, since(10, 10)),
         Form::new("cvt.irnd{.sat}.dtype.f64  d:>.dtype, a:>.f64", SETS, since(10, 13)),
         Form::new("cvt.irnd{.sat}.dtype.f16  d:>.dtype, a:>.f16!", SETS, since(10, 10)),
-        Form::new("cvt.irnd.dtype.bf16  d:.dtype, a:.bf16!", BF16, since(78, 90)),
+        Form::new("cvt.irnd.dtype.bf16  d:.dtype, a:.bf16!", SETS, since(78, 90)),
         // From integer to float.
         Form::new("cvt.frnd{.ftz}{.sat}.f32.atype  d:>.f32, a:>.atype", SETS, since(10, 10)),
         Form::new("cvt.frnd{.sat}.f64.atype  d:>.f64, a:>.atype", SETS, since(10, 13)),
         Form::new("cvt.frnd{.sat}.f16.atype  d:>.f16, a:>.atype", SETS, since(10, 10)),
-        Form::new("cvt.frnd.bf16.atype  d:.bf16, a:.atype", BF16, since(78, 90)),
+        Form::new("cvt.frnd.bf16.atype  d:.bf16, a:.atype", SETS, since(78, 90)),
         // To an integral value of the same type.
         Form::new("cvt{.irnd}{.ftz}{.sat}.f32.f32  d:>.f32, a:>.f32", SETS, since(10, 10)),
         Form::new("cvt{.irnd}{.sat}.f64.f64  d:>.f64, a:>.f64", SETS, since(10, 13)),
         Form::new("cvt{.irnd}{.sat}.f16.f16  d:>.f16, a:>.f16!", SETS, since(10, 10)),
-        Form::new("cvt{.irnd}.bf16.bf16  d:.bf16, a:.bf16!", BF16, since(78, 90)),
+        Form::new("cvt{.irnd}.bf16.bf16  d:.bf16, a:.bf16!", SETS, since(78, 90)),
         // To a wider float.
         Form::new("cvt{.ftz}{.sat}.f64.f32  d:>.f64, a:>.f32", SETS, since(10, 13)),
         Form::new("cvt{.ftz}{.sat}.f32.f16  d:>.f32, a:>.f16!", SETS, since(10, 10)),
         Form::new("cvt{.sat}.f64.f16  d:>.f64, a:>.f16!", SETS, since(10, 13)),
-        Form::new("cvt{.ftz}.f32.bf16  d:.f32, a:.bf16!", BF16, since(71, 80))
+        Form::new("cvt{.ftz}.f32.bf16  d:.f32, a:.bf16!", SETS, since(71, 80))
             .needs(&[(".ftz", since(78, 90))]),
-        Form::new("cvt.f64.bf16  d:.f64, a:.bf16!", BF16, since(78, 90)),
+        Form::new("cvt.f64.bf16  d:.f64, a:.bf16!", SETS, since(78, 90)),
         // To a narrower float.
         Form::new("cvt.frnd{.ftz}{.sat}.f32.f64  d:>.f32, a:>.f64", SETS, since(10, 13)),
         Form::new("cvt.frnd{.ftz}{.sat}.f16.f32  d:>.f16, a:>.f32", SETS, since(10, 10)),
         Form::new("cvt.frnd2{.relu}{.satfinite}.f16.f32  d:>.f16, a:>.f32", SETS, since(70, 53))
             .needs(&[(".relu", since(70, 80)), (".satfinite", since(81, 53))]),
         Form::new("cvt.frnd{.sat}.f16.f64  d:>.f16, a:>.f64", SETS, since(10, 13)),
-        Form::new("cvt.frnd{.ftz}.bf16.f32  d:.bf16, a:.f32", BF16, since(70, 80)),
-        Form::new("cvt.frnd2{.relu}{.satfinite}.bf16.f32  d:.bf16, a:.f32", BF16, since(70, 80))
+        Form::new("cvt.frnd{.ftz}.bf16.f32  d:.bf16, a:.f32", SETS, since(70, 80)),
+        Form::new("cvt.frnd2{.relu}{.satfinite}.bf16.f32  d:.bf16, a:.f32", SETS, since(70, 80))
             .needs(&[(".satfinite", since(81, 80))]),
-        Form::new("cvt.frnd.bf16.f64  d:.bf16, a:.f64", BF16, since(78, 90)),
-        Form::new("cvt.frnd.f16.bf16  d:.f16, a:.bf16!", BF16, since(78, 90)),
-        Form::new("cvt.frnd.bf16.f16  d:.bf16, a:.f16!", BF16, since(78, 90)),
+        Form::new("cvt.frnd.bf16.f64  d:.bf16, a:.f64", SETS, since(78, 90)),
+        Form::new("cvt.frnd.f16.bf16  d:.f16, a:.bf16!", SETS, since(78, 90)),
+        Form::new("cvt.frnd.bf16.f16  d:.bf16, a:.f16!", SETS, since(78, 90)),
         // Two into one register.
         Form::new("cvt.frnd2{.relu}{.satfinite}.f16x2.f32  d:>.f16x2, a:>.f32, b:>.f32", SETS, since(70, 80))
             .needs(&[(".satfinite", since(81, 80))]),
-        Form::new("cvt.frnd2{.relu}{.satfinite}.bf16x2.f32  d:.bf16x2, a:.f32, b:.f32", BF16, since(70, 80))
+        Form::new("cvt.frnd2{.relu}{.satfinite}.bf16x2.f32  d:.bf16x2, a:.f32, b:.f32", SETS, since(70, 80))
             .needs(&[(".satfinite", since(81, 80))]),
         // To tf32.
         Form::new("cvt.rna{.satfinite}.tf32.f32  d:.tf32, a:.f32", NARROW, since(70, 80))
@@ -173,19 +164,18 @@ pub const ROOM: Room = Room {
         .only("100a 103a")
         .later(),
         // Rounding where nothing is lost, and none where something may be.
-        Form::new("cvt.frnd{.ftz}.f32.bf16  d:.f32, a:.bf16!", BF16, since(71, 80))
+        Form::new("cvt.frnd{.ftz}.f32.bf16  d:.f32, a:.bf16!", SETS, since(71, 80))
             .needs(&[(".ftz", since(78, 90))])
             .undocumented(),
-        Form::new("cvt.frnd.f64.bf16  d:.f64, a:.bf16!", BF16, since(78, 90)).undocumented(),
-        Form::new("cvt.f16.bf16  d:.f16, a:.bf16!", BF16, since(78, 90)).undocumented(),
-        Form::new("cvt.bf16.f16  d:.bf16, a:.f16!", BF16, since(78, 90)).undocumented(),
+        Form::new("cvt.frnd.f64.bf16  d:.f64, a:.bf16!", SETS, since(78, 90)).undocumented(),
+        Form::new("cvt.f16.bf16  d:.f16, a:.bf16!", SETS, since(78, 90)).undocumented(),
+        Form::new("cvt.bf16.f16  d:.bf16, a:.f16!", SETS, since(78, 90)).undocumented(),
     ],
     rule: Some(rule),
     meaning,
     notes: &[
         "Float to integer clamps with and without `.sat`: both give the same code.",
         "NaN becomes 0 as an integer, unless the source is f64 or the destination has 64 bits: then its top bit alone.",
-        "The manual also has conversions between bf16 and 8-bit integers; ptxas does not take them.",
         "With f64 on one side a NaN keeps its sign and what fits of its payload, and is made quiet; from f32 with `.ftz` it becomes \
          0x7fffffffe0000000. `cvt.f32.bf16` is a shift: a NaN keeps every bit, with `.ftz` it becomes 0x7fffffff.",
         "`.ftz` has no effect on f32 to f16: the assembler's code is the same with it, and a subnormal f32 rounded up becomes 0x0001.",
@@ -194,7 +184,7 @@ pub const ROOM: Room = Room {
          0x7fffe000 for every NaN.",
         "A NaN is 0x7f in e4m3 and e5m2, the largest number where there is none, 0xff in ue8m0. Conversions to and from e2m3, e3m2, e2m1, ue8m0, and those that need sm_100 in other ways, \
          follow the manual; no recording proves them.",
-        "Where bf16 is on either side, registers must have exactly the size of the type.",
+        "Where bf16 is on either side, registers must have exactly the size of the type: `.b8` for 8-bit integers.",
         "Without a rounding modifier `cvt.f16.bf16` and `cvt.bf16.f16` round to nearest; ptxas takes it, the manual does not have it.",
     ],
 };
@@ -259,12 +249,12 @@ mod tests {
         resolve(&Instr { opcode: "cvt", mods, operands: &operands }, Env::NEWEST).is_ok()
     }
 
-    /// ptxas takes this many of the 23,040 combinations of types and modifiers, and 16 that pack; 95 more have narrow floats, tf32 or
+    /// ptxas takes this many of the 23,040 combinations of types and modifiers (16 of them with registers of 8 bits), and 16 that pack; 95 more have narrow floats, tf32 or
     /// `.pack`.
     #[test]
     fn there_are_as_many_forms_as_ptxas_takes() {
         let (entry, name) = find("cvt").unwrap();
-        assert_eq!(entry.forms.iter().map(|p| instances(name, p, 1).len()).sum::<usize>(), 822 + 95);
+        assert_eq!(entry.forms.iter().map(|p| instances(name, p, 1).len()).sum::<usize>(), 822 + 16 + 95);
     }
 
     #[test]
@@ -291,6 +281,9 @@ mod tests {
         assert!(!legal(&[".rn", ".f16", ".f32"], Ty::U32, reg(Ty::F32)));
         assert!(!legal(&[".rn", ".bf16", ".f32"], Ty::B32, reg(Ty::F32)));
         assert!(!legal(&[".rni", ".s32", ".bf16"], Ty::S64, reg(Ty::B16)));
+        assert!(legal(&[".rni", ".s8", ".bf16"], Ty::B8, reg(Ty::B16)));
+        assert!(legal(&[".rn", ".bf16", ".u8"], Ty::B16, reg(Ty::B8)));
+        assert!(!legal(&[".rni", ".s8", ".bf16"], Ty::B16, reg(Ty::B16)));
     }
 
     #[test]
