@@ -1,6 +1,6 @@
 //! `cargo xtask corpus`: PTX files made by real compilers from the sources in `tests/corpus/sources`, and whether `check` and ptxas agree on them.
 //!
-//! nvcc with many options, Triton, numba-cuda and tinygrad, all from PyPI, installed into `target/corpus`. `--check` compares the verdicts and prints what keeps
+//! nvcc with many options, Triton, numba-cuda and tinygrad, all from PyPI, installed into `target/corpus`; clang and llc from Debian. `--check` compares the verdicts and prints what keeps
 //! kernels from running, most frequent first; `--keep` copies a part to `tests/corpus/ptx`, which the tests check without any compiler.
 
 use crate::Result;
@@ -29,6 +29,19 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("c90-rdc", &["-arch=compute_90", "-rdc=true"]),
 ];
 
+/// What clang is asked for: a level and a target.
+const CLANG: &[(&str, &str)] = &[
+    ("-O0", "sm_60"),
+    ("-O0", "sm_90"),
+    ("-O1", "sm_75"),
+    ("-O2", "sm_80"),
+    ("-O3", "sm_90"),
+    ("-Os", "sm_75"),
+];
+
+/// What `llc` is asked for, from what clang has made of the source at `-O1`.
+const LLC: &[(&str, &str)] = &[("-O0", "sm_75"), ("-O2", "sm_75"), ("-O3", "sm_90")];
+
 /// Of functions of the math library, fewer will do.
 const MATH_OPTIONS: &[&str] = &["c75", "c90", "c90-fast"];
 
@@ -45,6 +58,16 @@ const MATH: &[(usize, &str)] = &[
     (1, "sqrt tan tanh tgamma trunc y0 y1 cyl_bessel_i0 cyl_bessel_i1"),
     (2, "atan2 copysign fdim fmax fmin fmod hypot nextafter pow remainder rhypot"),
     (3, "fma norm3d rnorm3d"),
+];
+
+/// What clang needs to know where there is no host.
+const FREESTANDING: &[&str] = &[
+    "--target=nvptx64-nvidia-cuda",
+    "-std=c17",
+    "-ffreestanding",
+    "-nostdlibinc",
+    "-ffp-contract=off",
+    "-w",
 ];
 
 /// The packages that hold the compilers.
@@ -114,6 +137,9 @@ impl Tools {
             crate::run(&pip.to_string_lossy(), &arguments, &[])?;
             write(&done, "")?;
         }
+        if ["clang-19", "llc-19"].iter().any(|tool| Command::new(tool).arg("--version").output().is_err()) {
+            crate::setup::apt(&["clang-19", "llvm-19"])?;
+        }
         let cuda = installed().ok_or("the package nvidia-cuda-nvcc has no bin/nvcc")?;
         let (sources, ptx) = (folder.join("sources"), folder.join("ptx"));
         for folder in [&sources, &ptx] {
@@ -140,6 +166,17 @@ impl Tools {
                 jobs.push(Box::new(move || self.nvcc(&source, name, options)));
             }
         }
+        for source in files(&given, "c")? {
+            let source = std::sync::Arc::new(source);
+            for (level, target) in CLANG {
+                let source = source.clone();
+                jobs.push(Box::new(move || self.clang(&source, level, target)));
+            }
+            for (level, target) in LLC {
+                let source = source.clone();
+                jobs.push(Box::new(move || self.llc(&source, level, target)));
+            }
+        }
         for script in files(&given, "py")? {
             jobs.push(Box::new(move || self.python(&script)));
         }
@@ -160,6 +197,32 @@ impl Tools {
         command.args(["-std=c++17", "-ptx", "-w"]).args(options);
         command.arg("-I").arg(self.cuda.join("include/cccl")).arg("-I").arg(self.cuda.join("include"));
         call(command.arg("-o").arg(&out).arg(source), &format!("{stem}.{name}"))
+    }
+
+    fn clang(&self, source: &Path, level: &str, target: &str) -> Result {
+        let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+        let name = format!("{stem}.clang{level}-{}", &target[3..]);
+        let out = self.ptx.join(format!("{name}.ptx"));
+        if out.is_file() {
+            return Ok(());
+        }
+        let mut command = Command::new("clang-19");
+        command.args(FREESTANDING).args([level, "-S"]).arg(format!("-march={target}"));
+        call(command.arg("-o").arg(&out).arg(source), &name)
+    }
+
+    fn llc(&self, source: &Path, level: &str, target: &str) -> Result {
+        let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+        let name = format!("{stem}.llc{level}-{}", &target[3..]);
+        let (ir, out) = (self.sources.join(format!("{name}.ll")), self.ptx.join(format!("{name}.ptx")));
+        if out.is_file() {
+            return Ok(());
+        }
+        let mut command = Command::new("clang-19");
+        command.args(FREESTANDING).args(["-O1", "-S", "-emit-llvm"]).arg(format!("-march={target}"));
+        call(command.arg("-o").arg(&ir).arg(source), &name)?;
+        let mut command = Command::new("llc-19");
+        call(command.args([level, &format!("-mcpu={target}"), "-o"]).arg(&out).arg(&ir), &name)
     }
 
     /// A script that writes what its compiler makes to the folder it is given.

@@ -70,7 +70,8 @@ fn linker(state: &State, handle: Handle) -> Result<Arc<Mutex<Linker>>, Code> {
 /// Whether this is `libcudadevrt.a`, which clients add for what there is here anyway.
 fn is_device_runtime(bytes: &[u8]) -> bool {
     let member = b"cuda_device_runtime.o";
-    bytes.starts_with(b"!<arch>") && bytes[..bytes.len().min(1 << 16)].windows(member.len()).any(|w| w == member)
+    bytes.starts_with(b"!<arch>")
+        && bytes[..bytes.len().min(1 << 16)].windows(member.len()).any(|w| w == member)
 }
 
 fn add(handle: Handle, bytes: Vec<u8>, name: &str) -> Result<(), Code> {
