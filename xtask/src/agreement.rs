@@ -4,6 +4,7 @@
 //! `docs/ptxas-agreement.md`, a sample of the verdicts to `conformance/verdicts/ptxas.txt`, which the tests replay without ptxas.
 
 mod legal;
+mod lines;
 mod mutate;
 mod ours;
 mod ptxas;
@@ -14,7 +15,7 @@ mod sample;
 
 use crate::Result;
 use ours::Ours;
-use ptxas::{Ptxas, Verdict};
+use ptxas::{Judgeable, Ptxas, Verdict};
 use random::Random;
 use sample::Sample;
 
@@ -59,10 +60,12 @@ struct Options {
     each: usize,
     /// Only opcodes in this list; nothing is written then.
     only: Vec<String>,
+    /// Mutated lines of real files, and no opcodes.
+    lines: usize,
 }
 
 fn options() -> Result<Options> {
-    let mut options = Options { ptxas: None, seed: 1, each: 320, only: vec![] };
+    let mut options = Options { ptxas: None, seed: 1, each: 320, only: vec![], lines: 0 };
     let mut arguments = std::env::args().skip(2);
     while let Some(name) = arguments.next() {
         let value = arguments.next().ok_or_else(|| format!("`{name}` needs a value"))?;
@@ -72,9 +75,10 @@ fn options() -> Result<Options> {
             "--seed" => options.seed = number()?,
             "--each" => options.each = number()? as usize,
             "--only" => options.only = only(&value)?,
+            "--lines" => options.lines = number()? as usize,
             _ => {
                 return Err(format!(
-                    "unknown option `{name}`; there are --ptxas PATH, --seed N, --each N, --only OPCODE,…"
+                    "unknown option `{name}`; there are --ptxas PATH, --seed N, --each N, --only OPCODE,…, --lines N"
                 ));
             }
         }
@@ -103,6 +107,9 @@ pub fn run() -> Result {
     let ptxas = Ptxas::find(options.ptxas.as_deref())?;
     let version = ptxas.version()?;
     println!("{version}");
+    if options.lines > 0 {
+        return mutated_lines(&ptxas, &options);
+    }
     let mut samples = vec![];
     let wanted = |o: &&str| options.only.is_empty() || options.only.iter().any(|x| x == o);
     for opcode in judged_opcodes().into_iter().filter(wanted) {
@@ -119,17 +126,17 @@ pub fn run() -> Result {
     let theirs = ptxas.judge(&samples)?;
     println!("{} runs of ptxas", ptxas.runs());
     check_alone(&ptxas, &samples, &theirs)?;
-    let judged: Vec<Judged> = (samples.into_iter().zip(theirs))
-        .map(|(sample, theirs)| Judged { ours: ours::verdict(&sample), sample, theirs })
-        .collect();
+    let mut judged = vec![];
+    for (sample, theirs) in samples.into_iter().zip(theirs) {
+        let ours = ours::verdict(&sample);
+        let theirs = ptxas.once_more(&sample, ours.is_legal(), theirs)?;
+        judged.push(Judged { sample, ours, theirs });
+    }
     let report = report::Report::new(&judged);
     print!("{}", report.table());
     if options.only.is_empty() {
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-        let write = |path: &str, text: String| {
-            std::fs::write(format!("{root}/{path}"), text).map_err(|e| format!("{path}: {e}"))
-        };
-        write("docs/ptxas-agreement.md", report.page(&version, options.seed))?;
+        let (_, lines) = page()?;
+        write(PAGE, report.page(&version, options.seed) + &lines)?;
         write("conformance/verdicts/ptxas.txt", report.verdicts(&version))?;
     } else {
         print!("{}", report.disagreements());
@@ -140,6 +147,36 @@ pub fn run() -> Result {
         below if below.is_empty() => Ok(()),
         below => Err(format!("below {WANTED} % ({WANTED_LATER} % without a meaning): {}", below.join(" "))),
     }
+}
+
+/// The page that the command makes.
+const PAGE: &str = "docs/ptxas-agreement.md";
+
+/// How often in a hundred both must say the same of mutated lines.
+const WANTED_LINES: f64 = 99.0;
+
+/// What the page says about opcodes, and what about lines.
+fn page() -> Result<(String, String)> {
+    let path = format!("{}/../{PAGE}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{PAGE}: {e}"))?;
+    Ok(match text.find(lines::HEAD) {
+        Some(at) => (text[..at].into(), format!("\n{}", &text[at..])),
+        None => (text + "\n", String::new()),
+    })
+}
+
+fn write(path: &str, text: String) -> Result {
+    let place = format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::write(place, text).map_err(|e| format!("{path}: {e}"))
+}
+
+/// Judges mutated lines of the corpus and writes what came of it to the end of the page.
+fn mutated_lines(ptxas: &Ptxas, options: &Options) -> Result {
+    let (percent, text) = lines::run(ptxas, options.lines, options.seed)?;
+    let (opcodes, _) = page()?;
+    write(PAGE, opcodes + &text)?;
+    println!("{percent:.3} % agree");
+    if percent >= WANTED_LINES { Ok(()) } else { Err(format!("below {WANTED_LINES} %")) }
 }
 
 /// Checks that judging many together is the same as judging each alone, on samples spread over all.

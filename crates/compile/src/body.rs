@@ -12,7 +12,8 @@ use crate::operand::{Address, Base, Kind, Operand, Pool};
 use crate::probe::FIRST_SITE;
 use crate::scope::{Entity, Reg};
 use hostwarp_ir as ir;
-use hostwarp_isa::form::Class;
+use hostwarp_isa::data::space_named;
+use hostwarp_isa::form::{Class, Which};
 use hostwarp_isa::{Match, Ty};
 use hostwarp_syntax::{Block, Const, ExprKind, Instruction, Name, Space, Span, Statement, Targets};
 use smallvec::SmallVec;
@@ -354,7 +355,8 @@ impl<'m> Body<'m> {
             match operand.kind {
                 Kind::Address(address) => {
                     // What is not supported yet may have addresses of its own kind, tensor memory's for one.
-                    let own_kind = m.parsed.form.later && matches!(address.base, Base::Reg(_));
+                    let other = !matches!(m.opcode, "multimem" | "st" | "red");
+                    let own_kind = m.parsed.form.later && other && matches!(address.base, Base::Reg(_));
                     let class = slot.map(|s| m.parsed.operands[s].class);
                     if class == Some(Class::Is(Ty::B32))
                         && !matches!(address.base, Base::Reg(reg) if reg.ty.bits() == 32)
@@ -364,18 +366,23 @@ impl<'m> Body<'m> {
                         fine = false;
                         continue;
                     }
-                    let space = space_of(m, addresses);
-                    fine &= own_kind || self.address_fits(c, operand.span, address, space);
+                    let within = slot
+                        .and_then(|s| m.parsed.operands[s].within)
+                        .filter(|_| matches!(address.base, Base::Variable(_)));
+                    let space = space_of(m, addresses).or_else(|| space_named(within?));
+                    fine &= own_kind || self.address_fits(c, operand.span, address, space, m);
                     fine &= m.opcode != "ld" || self.may_be_loaded(c, address.base, operand.span);
                     fine &= m.opcode != "st" || may_be_stored(c, address.base, space, operand.span);
                     addresses += 1;
                 }
-                Kind::Const(value) => fine &= constant_fits(c, operand, value, i, m),
+                Kind::Const(value) => fine &= constant_fits(c, operands, value, i, m),
                 Kind::Special(special) => fine &= special_fits(c, operand, special, i, m),
-                Kind::Variable { index, .. } => {
+                Kind::Variable { .. } if m.unclear.is_some() => {}
+                Kind::Variable { index, offset } => {
                     let var = c.variables[index as usize];
                     // An instruction that names a space means the address of something in it.
-                    if let Some(space) = space_of(m, 0)
+                    let within = slot.and_then(|s| m.parsed.operands[s].within).and_then(space_named);
+                    if let Some(space) = space_of(m, 0).or(within)
                         && space != ir_space(var.space)
                     {
                         let text = format!("`{}` is in `{}`", var.name, space_text(ir_space(var.space)));
@@ -385,7 +392,12 @@ impl<'m> Body<'m> {
                     }
                     let slot = m.operands.iter().position(|at| *at == Some(i));
                     let bits = slot.and_then(|s| m.operand_ty(s)).map_or(64, Ty::bits);
-                    if ir_space(var.space) == ir::Space::Global && bits < c.out.address_size {
+                    let cut = ir_space(var.space) == ir::Space::Global && bits < c.out.address_size;
+                    if cut && bits == 32 && offset == 0 {
+                        let text = format!("the address of `{}` has 64 bits, not 32", var.name);
+                        c.report(Diagnostic::new(Code::BadAddress, text, operand.span));
+                        fine = false;
+                    } else if cut {
                         narrow(c, operand.span, bits, "only the low half of the address is taken");
                     }
                     self.use_variable(c, index, operand.span);
@@ -477,6 +489,7 @@ impl<'m> Body<'m> {
         span: Span,
         address: Address,
         space: Option<ir::Space>,
+        m: &Match,
     ) -> bool {
         match address.base {
             Base::Variable(index) => {
@@ -514,6 +527,16 @@ impl<'m> Body<'m> {
             Base::Reg(reg) => {
                 let wide_space = matches!(space, None | Some(ir::Space::Global));
                 let bits = reg.ty.bits();
+                // ptxas makes functions of these, which take addresses of both sizes.
+                let takes_both = matches!(m.opcode, "ldmatrix" | "stmatrix" | "wmma" | "cp");
+                if bits == 32 && c.out.address_size == 64 && wide_space && !takes_both {
+                    let text = "this address has 32 bits, those of the module have 64";
+                    c.report(
+                        Diagnostic::new(Code::BadAddress, text, span)
+                            .help("convert it with `cvt.u64.u32` first"),
+                    );
+                    return false;
+                }
                 if bits < 32 || bits == 32 && c.out.address_size == 64 && wide_space {
                     narrow(c, span, bits, "it is zero-extended");
                 }
@@ -529,7 +552,14 @@ impl<'m> Body<'m> {
                 c.report(d);
                 false
             }
-            Base::List(..) => true,
+            Base::List(first, _) => match self.pool.slice(first, 1).first().map(|o| o.kind) {
+                // A description of a tensor is read by way of global memory; what is opaque has no space.
+                Some(Kind::Variable { index, .. }) if c.variables[index as usize].unsupported.is_none() => {
+                    let at = Address { base: Base::Variable(index), offset: 0 };
+                    self.address_fits(c, span, at, Some(ir::Space::Global), m)
+                }
+                _ => true,
+            },
         }
     }
 
@@ -575,11 +605,7 @@ fn may_be_stored(c: &mut Checker<'_>, base: Base, space: Option<ir::Space>, span
 
 fn narrow(c: &mut Checker<'_>, span: Span, bits: u32, what: &str) {
     let text = format!("this address has {bits} bits, those of the module have {}", c.out.address_size);
-    let note = match bits {
-        32 => format!("{what}; ptxas 13 refuses it"),
-        _ => what.to_string(),
-    };
-    c.report(Diagnostic::new(Code::NarrowAddress, text, span).note(note));
+    c.report(Diagnostic::new(Code::NarrowAddress, text, span).note(what));
 }
 
 /// `array[2]` stands for an address in brackets where one is wanted. Gives whether there is such an operand.
@@ -595,15 +621,45 @@ fn elements_to_addresses<'m>(instruction: Instruction<'m>, operands: &mut [Opera
 }
 
 /// Whether a constant is one of those that may stand in the place.
-fn constant_fits(c: &mut Checker<'_>, operand: &Operand<'_>, value: Const, index: usize, m: &Match) -> bool {
+fn constant_fits(
+    c: &mut Checker<'_>,
+    operands: &[Operand<'_>],
+    value: Const,
+    index: usize,
+    m: &Match,
+) -> bool {
+    let operand = &operands[index];
     let slot = m.operands.iter().position(|o| *o == Some(index));
     let Some(range) = slot.and_then(|s| m.parsed.operands[s].range) else { return true };
-    if value.int_bits().is_none_or(|bits| range.contains(bits as u32)) {
+    let fits = match (value, range.which) {
+        (_, Which::NotAbove(name)) => not_above(value, name, operands, m),
+        (Const::S64(n), Which::Multiples(1)) if (range.least, range.most) == (0, u32::MAX) => n >= 0,
+        (Const::F64(x), _) => range.contains_float(x),
+        (Const::F32Bits(bits), _) => range.contains_float(f32::from_bits(bits).into()),
+        // Words, whether their sign is written or not.
+        _ => value.int_bits().is_none_or(|bits| {
+            let word = (i64::from(i32::MIN)..=u32::MAX.into()).contains(&(bits as i64));
+            // Of barriers and their threads, the low 32 bits count.
+            (word || m.opcode.starts_with("bar")) && range.contains(bits as u32)
+        }),
+    };
+    if fits {
         return true;
     }
     let text = format!("`{}` must be {}", c.syntax.text(operand.span), range.in_words());
     c.report(Diagnostic::new(Code::BadOperand, text, operand.span));
     false
+}
+
+/// Whether a constant is at most the one in the place of that name, if there is a constant.
+fn not_above(value: Const, name: &str, operands: &[Operand<'_>], m: &Match) -> bool {
+    let other = m.slot(name).and_then(|s| operands.get(m.operands[s]?)).map(|o| o.kind);
+    match (value.int_bits(), other) {
+        (Some(bits), Some(Kind::Const(other))) => {
+            other.int_bits().is_none_or(|most| bits as u32 <= most as u32)
+        }
+        _ => true,
+    }
 }
 
 /// Whether a special register is read whole, or has halves.

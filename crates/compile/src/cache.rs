@@ -65,8 +65,10 @@ impl Cache {
 }
 
 fn push_key(key: &mut Vec<u8>, operand: &Operand<'_>, pool: &Pool<'_>) {
-    let flags =
-        u8::from(operand.neg) | u8::from(operand.not) << 1 | u8::from(operand.selector.is_some()) << 2;
+    let flags = u8::from(operand.neg)
+        | u8::from(operand.not) << 1
+        | u8::from(operand.selector.is_some()) << 2
+        | u8::from(sum(operand)) << 3;
     let (tag, detail) = match operand.kind {
         Kind::Reg(reg) => (1, reg.ty as u8),
         Kind::Special(special) => (2, special.ty as u8),
@@ -77,6 +79,7 @@ fn push_key(key: &mut Vec<u8>, operand: &Operand<'_>, pool: &Pool<'_>) {
         Kind::Vector(..) => (5, 0),
         Kind::Pair(..) => (6, 0),
         Kind::Address(Address { base: Base::List(..), .. }) => (13, 0),
+        Kind::Address(Address { base: Base::Reg(reg), .. }) => (14, reg.ty as u8),
         Kind::Address(_) => (7, 0),
         Kind::Label(_) => (8, 0),
         Kind::Variable { .. } => (9, 0),
@@ -106,6 +109,11 @@ fn push_key(key: &mut Vec<u8>, operand: &Operand<'_>, pool: &Pool<'_>) {
     }
 }
 
+/// Whether something is added to it.
+fn sum(operand: &Operand<'_>) -> bool {
+    operand.plus != 0 || matches!(operand.kind, Kind::Variable { offset, .. } if offset != 0)
+}
+
 /// The operand as the instruction set sees it.
 pub(crate) fn to_isa<'m>(operand: &Operand<'m>, pool: &Pool<'m>) -> isa::Operand<'m> {
     use isa::OperandKind as K;
@@ -126,11 +134,13 @@ pub(crate) fn to_isa<'m>(operand: &Operand<'m>, pool: &Pool<'m>) -> isa::Operand
         Kind::Address(Address { base: Base::List(first, count), .. }) => {
             K::Tuple(pool.slice(first, count).iter().map(|e| to_isa(e, pool)).collect())
         }
-        Kind::Address(_) => K::Address,
+        Kind::Address(Address { base: Base::Reg(reg), .. }) => K::Address(Some(reg.ty)),
+        Kind::Address(_) => K::Address(None),
         Kind::Label(_) => K::Label,
         Kind::Variable { .. } | Kind::Function(_) => K::Name,
         Kind::Other(what) => K::Other(what),
         Kind::Error => K::Other("something with an error"),
     };
-    isa::Operand { kind, selector: operand.selector, neg: operand.neg, not: operand.not }
+    let (selector, neg, not) = (operand.selector, operand.neg, operand.not);
+    isa::Operand { kind, selector, neg, not, sum: sum(operand) }
 }

@@ -145,7 +145,7 @@ impl<'m> Checker<'m> {
                 }
             }
             ExprKind::Index(..) | ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, ..) if matches!(expr.evaluate(), Err(e) if e.kind == EvalErrorKind::NotConstant) => {
-                match self.base_and_offset(expr, pool) {
+                match self.register_sum(expr, pool).or_else(|| self.base_and_offset(expr, pool)) {
                     Some(Address { base: Base::Variable(index), offset }) => Kind::Variable { index, offset },
                     Some(Address { base: Base::Reg(reg), offset }) => {
                         operand.plus = offset;
@@ -303,6 +303,17 @@ impl<'m> Checker<'m> {
                     }
                 }
             }
+        }
+    }
+
+    /// `%f1+4`: a number added to a register of any type.
+    fn register_sum(&mut self, expr: Expr<'m>, pool: &mut Pool<'m>) -> Option<Address> {
+        let ExprKind::Binary(BinaryOp::Add, left, right) = expr.kind() else { return None };
+        let n = right.evaluate().ok()?.int_bits()?;
+        let Some(Entity::Reg(..)) = self.scopes.lookup(left.name()?).map(|b| b.entity) else { return None };
+        match self.operand(left, pool).kind {
+            Kind::Reg(reg) if reg.ty != Ty::Pred => Some(Address { base: Base::Reg(reg), offset: n as i64 }),
+            _ => None,
         }
     }
 

@@ -109,7 +109,7 @@ fn parts<'o>(
             out.push((String::new(), first.into(), format!("|{second}"), a, false));
             out.push((format!("{first}|"), second.into(), String::new(), b, false));
         }
-        OperandKind::Address => {
+        OperandKind::Address(_) => {
             let inner = text.trim_matches(['[', ']']);
             out.push(("[".into(), inner.into(), "]".into(), operand, true));
         }
@@ -129,7 +129,7 @@ fn declares(
     let constant = matches!(part.kind, OperandKind::Int | OperandKind::Float(_));
     match (decoration, inner) {
         // Addresses have offsets, and a sum or a constant in parentheses is one.
-        ("$+4" | "($)", true) => part.kind == OperandKind::Address,
+        ("$+4" | "($)", true) => matches!(part.kind, OperandKind::Address(_)),
         ("_", true) => slot.dest && matches!(slot.class, Class::Vector(_) | Class::Any(_) | Class::List(..)),
         (_, true) => false,
         // Constant expressions.

@@ -5,8 +5,7 @@ use hostwarp_compile::{Options, Severity, compile};
 const MODULES: &str = include_str!("../../../conformance/verdicts/modules.txt");
 
 /// Where this checker and ptxas disagree, and why.
-const KNOWN: &[(&str, &str)] =
-    &[("st_sum_r64", "a sum hides from ptxas that the register is too narrow; what is stored is undefined")];
+const KNOWN: &[(&str, &str)] = &[];
 
 #[test]
 fn verdicts_are_those_of_ptxas() {

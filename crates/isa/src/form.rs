@@ -8,9 +8,10 @@
 //! - An operand is a name with its type behind a colon (left out when shown to people): a type (`u32`), a modifier slot whose
 //!   type it takes (`.dtype`), `2.type` for twice as wide, or a [class](Class). `!` behind the type means "no immediate", `#` "only an immediate", `?` that `_` may
 //!   stand there and drop the result, `4*b32` a vector of four (`*b32`, `*.type`: of as many as the room's rule says), `<0..15>` which immediates may stand there, `<32../32>` from 32 on in steps of 32,
-//!   `<-1;1>` one of two, `<2^>` a power of two.
+//!   `<-1;1>` one of two, `<2^32..512>` a power of two, `<..name>` one that is not above what stands in the place `name`, `<0..1]>` a
+//!   float above 0 and up to 1.
 //! - `{-}a`: may be negated. `{!}a`: may be complemented. `a{.asel}`: may have a selector; `d.dsel`: must have one.
-//! - `[a]`: an address. `d|p`: a pair; `d{|p}`: the second may be left out. `{, c}`: the operand may be left out.
+//! - `[a]`: an address; `[a]:b64@.shared`: a variable that is named there is in that space, whether or not the instruction says so. `d|p`: a pair; `d{|p}`: the second may be left out. `{, c}`: the operand may be left out.
 
 use crate::ty::Ty;
 use std::panic::Location;
@@ -39,7 +40,8 @@ pub struct Form {
     pub sets: &'static [(&'static str, &'static str)],
     /// Since when.
     pub since: Since,
-    /// Modifiers (or `set.member`-free plain members) that came later than the form; `.cc.s64` means the two together.
+    /// Modifiers (or `set.member`-free plain members) that came later than the form; `.cc.s64` means the two together, `%a` a register
+    /// in the place `a`, `=a` anything there; `-.aligned` that it may be left out until then.
     pub needs: &'static [(&'static str, Since)],
     /// Accepted by ptxas and not in the manual: accepted with a warning that says so.
     pub undocumented: bool,
@@ -47,6 +49,8 @@ pub struct Form {
     pub until: Option<Since>,
     /// Which targets with a suffix have it, `100f 120f 90a`; empty if all do. See [`crate::Features::has`].
     pub only: &'static str,
+    /// Modifiers that only some targets with a suffix have: as `needs`, and as `only`.
+    pub restricted: &'static [(&'static str, &'static str)],
     /// Known and checked, but without a meaning yet: reported as not supported.
     pub later: bool,
     /// Where it is written.
@@ -62,7 +66,18 @@ impl Form {
         since: Since,
     ) -> Form {
         let at = Location::caller();
-        Form { syntax, sets, since, needs: &[], undocumented: false, until: None, only: "", later: false, at }
+        Form {
+            syntax,
+            sets,
+            since,
+            needs: &[],
+            undocumented: false,
+            until: None,
+            only: "",
+            restricted: &[],
+            later: false,
+            at,
+        }
     }
 
     /// The source file it is written in, from the root of the repository.
@@ -88,6 +103,11 @@ impl Form {
     /// Only on these targets with a suffix.
     pub const fn only(self, only: &'static str) -> Form {
         Form { only, ..self }
+    }
+
+    /// With modifiers that only these targets with a suffix have.
+    pub const fn restricted(self, restricted: &'static [(&'static str, &'static str)]) -> Form {
+        Form { restricted, ..self }
     }
 
     /// Legal, but not done yet.
@@ -122,7 +142,7 @@ pub enum Class {
     Video32,
     /// `label`: a label.
     Label,
-    /// `vec.type`: a scalar, or a vector of as many elements as the `.vec` slot says, each at least as wide as that type.
+    /// `vec.type`, or `vecs.type` if it is [loose](OperandSlot::loose): a scalar, or a vector of as many elements as the `.vec` slot says, each at least as wide as that type.
     Vector(usize),
     /// `name`: the name of a variable or function.
     Name,
@@ -168,13 +188,33 @@ pub enum Which {
     Ends,
     /// The powers of two.
     Powers,
+    /// Those that are not above the constant in the place of this name.
+    NotAbove(&'static str),
+    /// Floats above the least, up to the greatest.
+    Floats,
 }
 
 impl Range {
-    /// `0..15`, `32../32`, `-1;1`, `2^`
-    fn parse(text: &str) -> Option<Range> {
-        if text == "2^" {
-            return Some(Range { least: 1, most: u32::MAX, which: Which::Powers });
+    /// `0..15`, `32../32`, `-1;1`, `2^32..512`, `..total`, `0..1]`
+    fn parse(text: &'static str) -> Option<Range> {
+        if let Some(powers) = text.strip_prefix("2^") {
+            let (least, most) = powers.split_once("..").unwrap_or(("1", "4294967295"));
+            return Some(Range {
+                least: least.parse().ok()?,
+                most: most.parse().ok()?,
+                which: Which::Powers,
+            });
+        }
+        if let Some(floats) = text.strip_suffix(']') {
+            let (least, most) = floats.split_once("..")?;
+            return Some(Range {
+                least: least.parse().ok()?,
+                most: most.parse().ok()?,
+                which: Which::Floats,
+            });
+        }
+        if let Some(name) = text.strip_prefix("..") {
+            return Some(Range { least: 0, most: u32::MAX, which: Which::NotAbove(name) });
         }
         if let Some((one, other)) = text.split_once(';') {
             let number = |text: &str| text.parse::<i64>().ok().map(|n| n as u32);
@@ -194,7 +234,13 @@ impl Range {
                 Which::Multiples(step) => n.is_multiple_of(step),
                 Which::Ends => n == self.least || n == self.most,
                 Which::Powers => n.is_power_of_two(),
+                Which::NotAbove(_) | Which::Floats => true,
             }
+    }
+
+    /// Whether the float is one of them.
+    pub fn contains_float(&self, x: f64) -> bool {
+        self.which != Which::Floats || x > f64::from(self.least) && x <= f64::from(self.most)
     }
 
     /// One of them, another for each `i` as long as there are others that are not too large.
@@ -205,7 +251,12 @@ impl Range {
                 self.least + i % (steps + 1) * step
             }
             Which::Ends => [self.least, self.most][i as usize % 2],
-            Which::Powers => 1 << (i % 12),
+            Which::Powers => {
+                let (least, most) = (self.least.trailing_zeros(), self.most.min(4096).trailing_zeros());
+                1 << (least + i % (most - least + 1))
+            }
+            Which::NotAbove(_) => 0,
+            Which::Floats => 0.5f32.to_bits(),
         }
     }
 
@@ -213,6 +264,7 @@ impl Range {
     pub fn text(&self, i: u32) -> String {
         match self.which {
             Which::Ends => (self.some(i) as i32).to_string(),
+            Which::Floats => "0f3f000000".into(),
             _ => self.some(i).to_string(),
         }
     }
@@ -221,7 +273,10 @@ impl Range {
     pub fn in_words(&self) -> String {
         match self.which {
             Which::Ends => format!("{} or {}", self.least as i32, self.most as i32),
-            Which::Powers => "a power of two".into(),
+            Which::Powers if self.least == 1 && self.most == u32::MAX => "a power of two".into(),
+            Which::Powers => format!("a power of two from {} to {}", self.least, self.most),
+            Which::NotAbove(name) => format!("at most what `{name}` is"),
+            Which::Floats => format!("above {} and at most {}", self.least, self.most),
             Which::Multiples(step) => {
                 let upper = match self.most {
                     u32::MAX => String::new(),
@@ -255,6 +310,10 @@ pub struct OperandSlot {
     pub selector: Option<(&'static [&'static str], bool)>,
     /// An address in brackets.
     pub address: bool,
+    /// A vector may have two or four elements where `.vec` says nothing, and a constant stands for one.
+    pub loose: bool,
+    /// The space, with its dot, of variables named in this address.
+    pub within: Option<&'static str>,
     /// The second of a pair `d|p`: rides on the operand before it.
     pub pair: bool,
     /// May be left out.
@@ -398,6 +457,10 @@ fn parse_operand(
     let address = name.starts_with('[');
     name = name.trim_start_matches('[').trim_end_matches(']');
     let ty = ty.trim_end_matches(']');
+    let (ty, within) = match ty.split_once('@') {
+        Some((ty, space)) => (ty, Some(space)),
+        None => (ty, None),
+    };
     let mut selector = None;
     if let Some(i) = name.find(['{', '.']) {
         let sel_optional = name[i..].starts_with('{');
@@ -423,10 +486,11 @@ fn parse_operand(
     };
     let named =
         |t: &str| Ty::parse(&format!(".{t}")).unwrap_or_else(|| panic!("no type `{t}` in `{syntax}`"));
+    let loose = ty.starts_with("vecs");
     let class = if let Some((count, of)) = ty.split_once('*') {
         let of = if of.starts_with('.') { Of::Slot(slot(of)) } else { Of::Is(named(of)) };
         Class::List(count.parse().unwrap_or(0), of)
-    } else if let Some(n) = ty.strip_prefix("vec") {
+    } else if let Some(n) = ty.strip_prefix("vecs").or_else(|| ty.strip_prefix("vec")) {
         Class::Vector(slot(n))
     } else if let Some(n) = ty.strip_prefix("any") {
         Class::Any(slot(n))
@@ -457,6 +521,8 @@ fn parse_operand(
         not,
         selector,
         address,
+        within,
+        loose,
         pair: false,
         optional,
         dest,

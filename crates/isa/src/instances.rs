@@ -365,10 +365,10 @@ impl Instance {
                 InstanceKind::Constant(_) if o.ty == Ty::F64 => OperandKind::Float(Some(64)),
                 InstanceKind::Constant(_) => OperandKind::Int,
                 InstanceKind::Special(_) => OperandKind::Special(o.ty),
-                InstanceKind::Address => OperandKind::Address,
+                InstanceKind::Address => OperandKind::Address(Some(Ty::B64)),
                 InstanceKind::Sink => OperandKind::Sink,
             };
-            let operand = Operand { selector: o.selector, neg: o.neg, not: o.not, kind };
+            let operand = Operand { selector: o.selector, neg: o.neg, not: o.not, kind, sum: false };
             match operands.pop_if(|_| o.pair) {
                 Some(first) => {
                     operands.push(Operand::new(OperandKind::Pair(Box::new(first), Box::new(operand))));

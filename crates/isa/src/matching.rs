@@ -15,6 +15,8 @@ pub struct Operand<'a> {
     pub neg: bool,
     /// Has an exclamation mark.
     pub not: bool,
+    /// Something is added to it: a constant to a register, or an offset to a variable.
+    pub sum: bool,
 }
 
 /// What an operand is.
@@ -34,8 +36,8 @@ pub enum OperandKind<'a> {
     Vector(Vec<Operand<'a>>),
     /// Two joined by `|`.
     Pair(Box<Operand<'a>>, Box<Operand<'a>>),
-    /// Something in brackets.
-    Address,
+    /// Something in brackets: the type of the register that it begins with, if it does.
+    Address(Option<Ty>),
     /// Several things in brackets: `[map, {x, y}]`.
     Tuple(Vec<Operand<'a>>),
     /// A label.
@@ -49,7 +51,7 @@ pub enum OperandKind<'a> {
 impl<'a> Operand<'a> {
     /// A plain operand.
     pub fn new(kind: OperandKind<'a>) -> Operand<'a> {
-        Operand { kind, selector: None, neg: false, not: false }
+        Operand { kind, selector: None, neg: false, not: false, sum: false }
     }
 }
 
@@ -130,6 +132,8 @@ pub struct Match {
     pub operands: Vec<Option<usize>>,
     /// A repeated modifier (ptxas lets `.sat` and `.relu` pass): index into the instruction's modifiers.
     pub repeated: Option<usize>,
+    /// ptxas takes an operand that no manual has: index into the instruction's operands. What it means there is not known.
+    pub unclear: Option<usize>,
 }
 
 impl Match {
@@ -268,7 +272,8 @@ pub enum Misfit {
 }
 
 /// Modifiers that ptxas lets pass twice.
-const REPEATABLE: &[&str] = &[".sat", ".relu", ".NaN", ".uni", ".sync", ".cc"];
+const REPEATABLE: &[&str] =
+    &[".sat", ".relu", ".NaN", ".uni", ".sync", ".cc", ".approx", ".shiftamt", ".satfinite"];
 
 /// A rule: those of these modifiers that are there are part of the opcode (`mul.lo`, `cvta.to`), so they stand first and in this order.
 pub(crate) fn stand_first(instr: &Instr<'_>, parts: &[&str]) -> Result<(), String> {
@@ -278,6 +283,17 @@ pub(crate) fn stand_first(instr: &Instr<'_>, parts: &[&str]) -> Result<(), Strin
         Some((part, _)) => {
             Err(format!("`{part}` is part of the opcode and stands right behind `{}`", instr.opcode))
         }
+    }
+}
+
+/// A rule: addresses in registers have 32 or 64 bits. Others can be read from narrower ones; what ptxas makes a function of cannot.
+pub(crate) fn whole_addresses(instr: &Instr<'_>) -> Result<(), String> {
+    match instr.operands.iter().find_map(|o| match o.kind {
+        OperandKind::Address(Some(ty)) if ty.bits() < 32 => Some(ty),
+        _ => None,
+    }) {
+        None => Ok(()),
+        Some(ty) => Err(format!("an address has 32 or 64 bits here, not `{ty}`")),
     }
 }
 
@@ -317,12 +333,13 @@ fn try_form(
     let mut mods: Vec<Option<&'static str>> = vec![None; parsed.mods.len()];
     let mut filled_by: Vec<Option<usize>> = vec![None; parsed.mods.len()];
     let mut repeated = None;
+    let mut unclear = None;
     let mut strangers = vec![];
     // Modifiers may stand in any order, but types keep theirs: `cvt.rn.f32.f64` is not `cvt.rn.f64.f32`.
     let mut next_type = 0;
     for (i, m) in instr.mods.iter().enumerate() {
         let takes = |s: usize| parsed.mods[s].members.iter().find(|x| *x == m);
-        let is_type = Ty::parse(m).is_some();
+        let is_type = keeps_its_place(m);
         let free = |s: &usize| mods[*s].is_none() && takes(*s).is_some();
         let first = if is_type { next_type } else { 0 };
         if let Some(s) = (first..mods.len()).find(free) {
@@ -385,8 +402,10 @@ fn try_form(
                 _ => vec![(slot, s, op)],
             };
             for (slot, _, op) in parts {
-                if let Err(why) = fits(slot, op, parsed, &mods) {
-                    blame(4, Misfit::Operand { index, why });
+                match fits(slot, op, parsed, &mods) {
+                    Err(_) if passes(opcode, slot, op, parsed, &mods) => unclear = Some(index),
+                    Err(why) => blame(4, Misfit::Operand { index, why }),
+                    Ok(()) => {}
                 }
             }
         }
@@ -394,20 +413,43 @@ fn try_form(
     cost += 9 * left_empty;
     if misfits.is_empty() {
         let form = parsed.form;
-        let mut need = |index: Option<usize>, since: Since| {
+        let need = |misfits: &mut Vec<Misfit>, index: Option<usize>, since: Since| {
             if env.ptx < since.ptx {
                 misfits.push(Misfit::Version { index, since });
             } else if env.sm < since.sm {
                 misfits.push(Misfit::Target { index, since });
             }
         };
-        need(None, form.since);
+        need(&mut misfits, None, form.since);
         for (m, since) in form.needs {
-            // `.cc.s64`: both of them together.
-            let find = |part: &str| instr.mods.iter().position(|x| x.strip_prefix('.') == Some(part));
-            let places: Option<Vec<usize>> = m[1..].split('.').map(find).collect();
-            if let Some(i) = places.and_then(|p| p.last().copied()) {
-                need(Some(i), *since);
+            if let Some(name) = m.strip_prefix('%') {
+                let place = parsed.operands.iter().position(|o| o.name == name).and_then(|s| operands[s]);
+                if place.is_some_and(|i| in_register(&instr.operands[i])) {
+                    need(&mut misfits, None, *since);
+                }
+                continue;
+            }
+            if let Some(name) = m.strip_prefix('-') {
+                let gone = env.ptx >= since.ptx && env.features != Features::All;
+                if gone && !instr.mods.contains(&name) {
+                    misfits.push(Misfit::Gone(*since));
+                }
+                continue;
+            }
+            if let Some(name) = m.strip_prefix('=') {
+                if parsed.operands.iter().position(|o| o.name == name).is_some_and(|s| operands[s].is_some())
+                {
+                    need(&mut misfits, None, *since);
+                }
+                continue;
+            }
+            if let Some(i) = together(instr, m) {
+                need(&mut misfits, Some(i), *since);
+            }
+        }
+        for (_, only) in form.restricted.iter().filter(|(m, _)| together(instr, m).is_some()) {
+            if misfits.is_empty() && !env.features.has(env.sm, only) {
+                misfits.push(Misfit::Only(only));
             }
         }
         if misfits.is_empty() && !env.features.has(env.sm, form.only) {
@@ -423,7 +465,7 @@ fn try_form(
         }
     }
     if misfits.is_empty() {
-        let m = Match { room: entry.room, opcode, parsed, mods, operands, repeated };
+        let m = Match { room: entry.room, opcode, parsed, mods, operands, repeated, unclear };
         return match entry.room.rule {
             None => Ok(m),
             Some(rule) => match rule(&m, instr) {
@@ -433,6 +475,23 @@ fn try_form(
         };
     }
     Err((cost, misfits))
+}
+
+/// Where the last of these modifiers stands, if all are there: `.cc.s64` are two.
+fn together(instr: &Instr<'_>, modifiers: &str) -> Option<usize> {
+    let find = |part: &str| instr.mods.iter().position(|x| x.strip_prefix('.') == Some(part));
+    let places: Option<Vec<usize>> = modifiers[1..].split('.').map(find).collect();
+    places?.last().copied()
+}
+
+/// Whether the operand is a register, or a list that begins with one.
+fn in_register(operand: &Operand<'_>) -> bool {
+    match &operand.kind {
+        OperandKind::Reg(_) => true,
+        OperandKind::Address(base) => base.is_some(),
+        OperandKind::Tuple(parts) => parts.first().is_some_and(in_register),
+        _ => false,
+    }
 }
 
 /// Why modifier `i` has no place in this form: no form knows it, or it does not go with another one that is there.
@@ -454,6 +513,73 @@ fn stranger(entry: &'static Entry, instr: &Instr<'_>, i: usize) -> Misfit {
     }
 }
 
+/// Whether a modifier is one of the types, which keep their order.
+fn keeps_its_place(m: &str) -> bool {
+    const NARROW: &[&str] = &[
+        ".u4",
+        ".s4",
+        ".u2",
+        ".s2",
+        ".b1",
+        ".e4m3",
+        ".e5m2",
+        ".e3m2",
+        ".e2m3",
+        ".e2m1",
+        ".ue8m0",
+        ".ue4m3",
+        ".b8x16",
+        ".b6x16_p32",
+        ".b4x16_p64",
+    ];
+    Ty::parse(m).is_some() || NARROW.contains(&m)
+}
+
+/// What ptxas lets pass and no manual has: sums as integers, whatever the widths, and the selector `.b01` on a register of 32 bits.
+fn passes(
+    opcode: &str,
+    slot: &OperandSlot,
+    op: &Operand<'_>,
+    parsed: &Parsed,
+    mods: &[Option<&'static str>],
+) -> bool {
+    let vector = matches!(slot.class, Class::Vector(_))
+        && mods.iter().flatten().any(|m| matches!(*m, ".v2" | ".v4" | ".v8"));
+    let video = vector || crate::video::ROOMS.iter().any(|r| r.opcodes.contains(&opcode));
+    if video || slot.address || op.neg || op.not {
+        return false;
+    }
+    let want = match slot.class {
+        Class::Is(t) => Some(t),
+        Class::Slot(i) | Class::AtLeast(i) | Class::Vector(i) | Class::Any(i) => mods[i].and_then(Ty::parse),
+        Class::Wide(i) => mods[i].and_then(Ty::parse).and_then(Ty::doubled),
+        _ => None,
+    };
+    match (&op.kind, want) {
+        (OperandKind::Reg(ty), Some(_)) if op.selector == Some(".b01") => {
+            let bare = Operand { selector: None, ..op.clone() };
+            !opcode.starts_with("bar")
+                && !parsed.form.later
+                && (ty.bits() == 32 || *ty == Ty::Pred)
+                && slot.selector.is_none()
+                && fits(slot, &bare, parsed, mods).is_ok()
+        }
+        (OperandKind::Reg(ty), Some(want)) => {
+            // A type that the instruction names is one of any width.
+            let named = !matches!(slot.class, Class::Is(t) if !mods.contains(&Some(t.text())));
+            let whole = |t: Ty| matches!(t.kind(), Kind::Unsigned | Kind::Signed);
+            let bits = |t: Ty| t.kind() == Kind::Bits;
+            let kinds = bits(*ty) || bits(want) || whole(*ty) && whole(want) || *ty == want;
+            let plain = slot.immediate && !slot.constant && op.selector.is_none();
+            op.sum && named && plain && kinds && *ty != Ty::Pred && want != Ty::Pred
+        }
+        (OperandKind::Name, Some(want)) => {
+            op.sum && slot.immediate && !slot.constant && !want.is_float() && want != Ty::Pred
+        }
+        _ => false,
+    }
+}
+
 /// Whether an operand may stand in a place.
 fn fits(
     slot: &OperandSlot,
@@ -466,6 +592,10 @@ fn fits(
     }
     if op.neg && op.kind == OperandKind::Reg(Ty::F16x2) {
         return Err("cannot be negated: its type is .f16x2".into());
+    }
+    let odd = |t: Ty| t.is_float() || t == Ty::Pred || t.bits() > 64;
+    if op.sum && matches!(op.kind, OperandKind::Reg(t) if odd(t)) {
+        return Err("cannot be a sum".into());
     }
     if op.not && !slot.not {
         return Err("cannot be complemented here".into());
@@ -492,10 +622,10 @@ fn fits(
         return match op.kind {
             OperandKind::Tuple(_) if slot.class == Class::Tuple => Ok(()),
             OperandKind::Tuple(_) => Err("must be one address, not several parts".into()),
-            OperandKind::Address if slot.class == Class::Tuple => {
+            OperandKind::Address(_) if slot.class == Class::Tuple => {
                 Err("must have several parts: `[a, b]`".into())
             }
-            OperandKind::Address => Ok(()),
+            OperandKind::Address(_) => Ok(()),
             _ => Err("must be an address in brackets".into()),
         };
     }
@@ -542,8 +672,14 @@ fn fits(
                 Some(v) => v[2..].parse::<usize>().unwrap_or(1),
                 None => 1,
             };
+            let free = slot.loose && !mods.iter().flatten().any(|m| matches!(*m, ".v2" | ".v4"));
             return match (&op.kind, count) {
-                (OperandKind::Vector(es), n) if es.len() == n => {
+                (OperandKind::Int | OperandKind::Float(_) | OperandKind::Reg(_), _)
+                    if slot.loose && !slot.dest =>
+                {
+                    at_least(ty(i), op, slot.immediate)
+                }
+                (OperandKind::Vector(es), n) if es.len() == n || free && matches!(es.len(), 2 | 4) => {
                     if slot.dest && es.iter().all(|e| e.kind == OperandKind::Sink) {
                         return Err("must have at least one register".into());
                     }
@@ -589,7 +725,7 @@ fn fits(
         OperandKind::Sink => Err("cannot be `_` here".into()),
         OperandKind::Vector(_) => Err("cannot be a vector here".into()),
         OperandKind::Pair(..) => Err("cannot be a pair here".into()),
-        OperandKind::Address | OperandKind::Tuple(_) => Err("cannot be an address in brackets".into()),
+        OperandKind::Address(_) | OperandKind::Tuple(_) => Err("cannot be an address in brackets".into()),
         OperandKind::Label => Err("cannot be a label here".into()),
         OperandKind::Name => Err("cannot be the name of a variable here; take its address with `mov`".into()),
         OperandKind::Other(what) => Err(format!("cannot be {what} here")),
@@ -604,11 +740,11 @@ fn in_registers(modifier: Option<&'static str>) -> Ty {
     }
 }
 
-/// A vector of registers, or one register where one is enough.
+/// A vector of registers, of one too.
 fn list_fits(count: u8, want: Ty, slot: &OperandSlot, op: &Operand<'_>) -> Result<(), String> {
     let elements = match &op.kind {
         OperandKind::Vector(elements) => elements.as_slice(),
-        _ if count <= 1 => std::slice::from_ref(op),
+        _ if count == 0 => return Err("must be a vector".into()),
         _ => return Err(format!("must be a vector of {count} elements")),
     };
     if count != 0 && elements.len() != usize::from(count) {
@@ -634,7 +770,7 @@ fn bare(element: &Operand<'_>) -> Result<(), String> {
         (Operand { selector: Some(_), .. }, _) => "with a selector",
         (_, OperandKind::Vector(_)) => "that is a vector",
         (_, OperandKind::Pair(..)) => "that is a pair",
-        (_, OperandKind::Address | OperandKind::Tuple(_)) => "in brackets",
+        (_, OperandKind::Address(_) | OperandKind::Tuple(_)) => "in brackets",
         _ => return Ok(()),
     };
     Err(format!("cannot have an element {what}"))

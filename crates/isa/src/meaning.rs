@@ -99,8 +99,11 @@ pub fn probe(b: &mut Builder, site: u64, operand: Value, guard: Option<Value>) {
 impl Match {
     /// Whether the form has a meaning; names it otherwise.
     pub fn has_meaning(&self) -> Outcome {
-        if !self.parsed.form.later {
+        if !self.parsed.form.later && self.unclear.is_none() {
             return Ok(());
+        }
+        if self.unclear.is_some() {
+            return Err(format!("this operand of `{}`, which ptxas takes and no manual has,", self.opcode));
         }
         let mods: String = self.mods.iter().flatten().copied().collect();
         Err(format!("the instruction `{}{mods}`", self.opcode))

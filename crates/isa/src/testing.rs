@@ -54,8 +54,11 @@ fn operand_text(operand: &Operand<'_>, n: usize) -> String {
         OperandKind::Int => "1".into(),
         OperandKind::Float(_) => "1.0".into(),
         OperandKind::Sink => "_".into(),
-        OperandKind::Address => "[%b64_9]".into(),
-        OperandKind::Tuple(_) => "[%b64_9, {%b32_1}]".into(),
+        OperandKind::Address(_) => "[%b64_9]".into(),
+        OperandKind::Tuple(parts) => {
+            let parts: Vec<String> = parts.iter().enumerate().map(|(i, e)| operand_text(e, 9 - i)).collect();
+            format!("[{}]", parts.join(", "))
+        }
         OperandKind::Label => "L".into(),
         OperandKind::Name => "v".into(),
         OperandKind::Other(what) => (*what).into(),
@@ -102,9 +105,10 @@ fn choices(
     let mut kinds = vec![];
     match place.class {
         Class::Tuple => {
-            kinds.push(OperandKind::Tuple(vec![Operand::new(reg(Ty::B64)), Operand::new(reg(Ty::B32))]))
+            let place = |n| Operand::new(OperandKind::Vector(vec![Operand::new(reg(Ty::B32)); n]));
+            kinds.extend((1..=5).map(|n| OperandKind::Tuple(vec![Operand::new(reg(Ty::B64)), place(n)])));
         }
-        _ if place.address => kinds.push(OperandKind::Address),
+        _ if place.address => kinds.push(OperandKind::Address(Some(Ty::B64))),
         Class::Operand => kinds.push(reg(Ty::B32)),
         Class::Handle => kinds.push(reg(Ty::B64)),
         Class::List(count, of) => {
@@ -330,7 +334,7 @@ fn argument(b: &mut Builder, shape: &Shape, slot: usize, operand: &Operand<'_>, 
     let own_width = matches!(m.parsed.operands[slot].class, Class::Any(_));
     let ty = m.operand_ty(slot).unwrap_or(Ty::B32).container();
     match &operand.kind {
-        OperandKind::Address => Arg::Address(b.iconst(address, 64)),
+        OperandKind::Address(_) => Arg::Address(b.iconst(address, 64)),
         OperandKind::Label => Arg::Label(b.new_block()),
         OperandKind::Vector(es) => {
             let element = |e: &Operand<'_>| match e.kind {

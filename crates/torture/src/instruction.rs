@@ -314,7 +314,8 @@ fn isa_operands(operands: &[Operand]) -> Vec<isa::Operand<'static>> {
             }
             What::Sink => OperandKind::Sink,
             What::Vector(es) => OperandKind::Vector(es.iter().map(|e| isa::Operand::new(kind(e))).collect()),
-            What::Address(..) | What::Named(..) => OperandKind::Address,
+            What::Address(..) => OperandKind::Address(Some(Ty::B64)),
+            What::Named(..) => OperandKind::Address(None),
             What::Special(_) => OperandKind::Special(Ty::U32),
             What::Name(_) => OperandKind::Name,
         }

@@ -1,6 +1,7 @@
 //! Legal instructions: random ones of each form of an opcode that the instruction set and the compiler let pass.
 
 use super::ours;
+use super::ptxas::Judgeable;
 use super::random::Random;
 use super::sample::Sample;
 use hostwarp_isa::form::{Class, Of, OperandSlot, Parsed};
@@ -203,14 +204,18 @@ impl Maker<'_> {
         }
         if place.class == Class::Handle {
             let (kind, name) = self.declare(Ty::U64);
-            return if place.address { (OperandKind::Address, format!("[{name}]")) } else { (kind, name) };
+            return if place.address {
+                (OperandKind::Address(Some(Ty::U64)), format!("[{name}]"))
+            } else {
+                (kind, name)
+            };
         }
         if place.address && place.class == Class::Is(Ty::B32) {
             let (_, name) = self.declare(Ty::B32);
-            return (OperandKind::Address, format!("[{name}]"));
+            return (OperandKind::Address(Some(Ty::B32)), format!("[{name}]"));
         }
         if place.address {
-            return (OperandKind::Address, self.address());
+            return self.address(place.within);
         }
         if place.sink && self.random.one_in(5) {
             return (OperandKind::Sink, "_".into());
@@ -323,12 +328,12 @@ impl Maker<'_> {
         (OperandKind::Int, text.into())
     }
 
-    fn address(&mut self) -> String {
+    fn address(&mut self, within: Option<&'static str>) -> (OperandKind<'static>, String) {
         let space = self.mods.iter().flatten().find_map(|m| {
             let name = m.split(':').next().unwrap_or(m);
             matches!(name, ".global" | ".shared" | ".local" | ".const" | ".param").then_some(name)
         });
-        let variable = match space {
+        let variable = match space.or(within) {
             Some(".shared") => "vs",
             Some(".local") => "vl",
             Some(".const") => "vc",
@@ -338,12 +343,12 @@ impl Maker<'_> {
         let offset = *self.random.pick(&["", "", "+16", "+0", "+-16", "-32"]);
         if variable == "vp" || self.random.one_in(3) {
             let offset = if offset.contains('-') { "+32" } else { offset };
-            return format!("[{variable}{offset}]");
+            return (OperandKind::Address(None), format!("[{variable}{offset}]"));
         }
         let narrow = matches!(space, Some(".shared" | ".local" | ".const"));
         let wide = [Ty::U64, Ty::B64, Ty::S64];
         let ty = if narrow && self.random.one_in(2) { Ty::U32 } else { *self.random.pick(&wide) };
         let (_, name) = self.declare(ty);
-        format!("[{name}{offset}]")
+        (OperandKind::Address(Some(ty)), format!("[{name}{offset}]"))
     }
 }

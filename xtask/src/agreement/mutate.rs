@@ -1,6 +1,7 @@
 //! Mutants: a legal instruction with one or two things changed. Some are still legal; that is for the judges to say.
 
 use super::judged_opcodes;
+use super::ptxas::Judgeable;
 use super::random::Random;
 use super::sample::Sample;
 use hostwarp_isa::{Ty, find};

@@ -1,6 +1,6 @@
 //! What Hostwarp says.
 
-use super::sample::Sample;
+use super::ptxas::Judgeable;
 use hostwarp_compile::{Options, Severity, compile};
 use hostwarp_isa as isa;
 
@@ -25,12 +25,12 @@ impl Ours {
 }
 
 /// Compiles the module.
-pub fn verdict(sample: &Sample) -> Ours {
+pub fn verdict(sample: &impl Judgeable) -> Ours {
     let output = compile(&hostwarp_syntax::parse(sample.module()), &Options::default());
     let first = |severity| output.diagnostics.iter().find(|d| d.severity == severity);
     match (first(Severity::Error), first(Severity::Unsupported)) {
         (Some(d), _) => Ours::Wrong(format!("{} {}", d.code, d.message)),
-        (None, Some(_)) if isa::find(sample.head[0].as_str()).is_some() => Ours::Later,
+        (None, Some(_)) if isa::find(sample.opcode()).is_some() => Ours::Later,
         (None, Some(d)) => Ours::Unknown(format!("{} {}", d.code, d.message)),
         (None, None) => Ours::Legal,
     }

@@ -1,18 +1,41 @@
 //! What ptxas says: many instructions in one run where that gives the same verdict, one where it might not.
 
-use super::sample::Sample;
 use crate::Result;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// What ptxas says about an instruction: `Err` holds its first error.
 pub type Verdict = std::result::Result<(), String>;
 
 /// Kernels in one run.
 const BATCH: usize = 64;
+
+/// What can be judged: a kernel on one line and what stands before it, which many can share.
+pub trait Judgeable: Sync {
+    /// What `.target` says.
+    fn target(&self) -> &str;
+    /// What must stand before the kernel, lines of which the last is whole.
+    fn prologue(&self) -> String;
+    /// The kernel, on one line.
+    fn kernel(&self, name: &str) -> String;
+    /// The opcode that errors are about.
+    fn opcode(&self) -> &str;
+    /// Not worth a try among others.
+    fn alone(&self) -> bool {
+        false
+    }
+    /// The whole module.
+    fn module(&self) -> String {
+        self.prologue() + &self.kernel("k")
+    }
+}
+
+/// How long a run may take: making code for some kernels it never ends, which is a crash like others.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// ptxas, and where its input goes.
 pub struct Ptxas {
@@ -50,12 +73,17 @@ impl Ptxas {
     }
 
     /// The verdicts on all samples, in their order.
-    pub fn judge(&self, samples: &[Sample]) -> Result<Vec<Verdict>> {
-        let mut groups: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    pub fn judge<T: Judgeable>(&self, samples: &[T]) -> Result<Vec<Verdict>> {
+        let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut alone = vec![];
         for (i, s) in samples.iter().enumerate() {
-            groups.entry((&s.version, &s.target)).or_default().push(i);
+            match s.alone() {
+                true => alone.push(i),
+                false => groups.entry(s.prologue()).or_default().push(i),
+            }
         }
-        let batches: Vec<&[usize]> = groups.values().flat_map(|g| g.chunks(BATCH)).collect();
+        let batches = groups.values().flat_map(|g| g.chunks(BATCH)).chain(alone.chunks(1));
+        let batches: Vec<&[usize]> = batches.collect();
         let next = AtomicUsize::new(0);
         let verdicts: Mutex<Vec<Option<Verdict>>> = Mutex::new(vec![None; samples.len()]);
         let failure: Mutex<Option<String>> = Mutex::new(None);
@@ -83,9 +111,19 @@ impl Ptxas {
         Ok(all.into_iter().map(|v| v.expect("every sample is in a batch")).collect())
     }
 
+    /// The verdict on one sample among others, or in a module of its own where it is another than ours: what ptxas says of one kernel is at
+    /// times about another in the same file.
+    pub fn once_more<T: Judgeable>(&self, sample: &T, legal: bool, together: Verdict) -> Result<Verdict> {
+        if legal == together.is_ok() || sample.alone() { Ok(together) } else { self.judge_alone(sample) }
+    }
+
     /// The verdict on one sample in a module of its own.
-    pub fn judge_alone(&self, sample: &Sample) -> Result<Verdict> {
-        let (passed, messages) = self.run(&sample.module(), &architecture(&sample.target))?;
+    pub fn judge_alone<T: Judgeable>(&self, sample: &T) -> Result<Verdict> {
+        self.judge_module(&sample.module(), sample.target())
+    }
+
+    fn judge_module(&self, module: &str, target: &str) -> Result<Verdict> {
+        let (passed, messages) = self.run(module, &architecture(target))?;
         if passed {
             return Ok(Ok(()));
         }
@@ -93,8 +131,8 @@ impl Ptxas {
             Some(first) if !first.text.contains("Internal compiler error") => Ok(Err(first.text.clone())),
             // It crashed making code; what it thinks of the text can still be had.
             _ => {
-                let virtual_target = architecture(&sample.target).replace("sm_", "compute_");
-                let (passed, messages) = self.run(&sample.module(), &virtual_target)?;
+                let virtual_target = architecture(target).replace("sm_", "compute_");
+                let (passed, messages) = self.run(module, &virtual_target)?;
                 let first = messages.first().map_or("failed without a word", |m| m.text.as_str());
                 Ok(if passed { Ok(()) } else { Err(first.to_string()) })
             }
@@ -102,13 +140,12 @@ impl Ptxas {
     }
 
     /// The verdict on what stands before the kernels.
-    fn head(&self, sample: &Sample) -> Result<Verdict> {
-        let empty = Sample { registers: vec![], guard: String::new(), operands: vec![], ..sample.clone() };
-        self.judge_alone(&Sample { head: vec!["ret".into()], ..empty })
+    fn head<T: Judgeable>(&self, sample: &T) -> Result<Verdict> {
+        self.judge_module(&(sample.prologue() + ".visible .entry k() { ret; }"), sample.target())
     }
 
     /// Runs what is left of a batch until nothing in it is wrong: some errors are only looked for where there are no others.
-    fn batch(&self, samples: &[Sample], batch: &[usize]) -> Result<Vec<(usize, Verdict)>> {
+    fn batch<T: Judgeable>(&self, samples: &[T], batch: &[usize]) -> Result<Vec<(usize, Verdict)>> {
         let mut out = vec![];
         let mut left = batch.to_vec();
         while let Some(first) = left.first().map(|i| &samples[*i]) {
@@ -117,7 +154,7 @@ impl Ptxas {
             let kernels: Vec<String> =
                 left.iter().enumerate().map(|(k, i)| samples[*i].kernel(&format!("k{k}"))).collect();
             let (passed, messages) =
-                self.run(&(prologue + &kernels.concat()), &architecture(&first.target))?;
+                self.run(&(prologue + &kernels.concat()), &architecture(first.target()))?;
             if passed {
                 out.extend(left.drain(..).map(|i| (i, Ok(()))));
                 continue;
@@ -154,7 +191,7 @@ impl Ptxas {
                 let lost = m.text.contains("arsing error")
                     || m.text.contains("yntax error")
                     || m.text.contains("_gen_proto")
-                    || names_another(&m.text, &samples[i]);
+                    || names_another(&m.text, samples[i].opcode());
                 out.push((i, if lost { self.judge_alone(&samples[i])? } else { Err(m.text.clone()) }));
             }
         }
@@ -165,23 +202,39 @@ impl Ptxas {
         let run = self.runs.fetch_add(1, Ordering::Relaxed);
         let input = self.folder.join(format!("{}-{run}.ptx", std::process::id()));
         std::fs::write(&input, module).map_err(|e| format!("{}: {e}", input.display()))?;
-        let out = Command::new(&self.program)
+        let said = input.with_extension("txt");
+        let (out, err) = std::fs::File::create(&said)
+            .and_then(|file| Ok((file.try_clone()?, file)))
+            .map_err(|e| format!("{}: {e}", said.display()))?;
+        let mut child = Command::new(&self.program)
             .args(["-O0", "-w", "-arch", architecture, "-o"])
-            .arg(self.folder.join(format!("{}-{run}.cubin", std::process::id())))
+            .arg(input.with_extension("cubin"))
             .arg(&input)
-            .output()
+            .stdout(out)
+            .stderr(err)
+            .spawn()
             .map_err(|e| format!("{}: {e}", self.program.display()))?;
-        for ending in ["ptx", "cubin"] {
+        let begun = Instant::now();
+        let passed = loop {
+            if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
+                break status.success();
+            }
+            if begun.elapsed() > PATIENCE {
+                let _ = child.kill().and_then(|()| child.wait());
+                break false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        let text = std::fs::read(&said).map_err(|e| format!("{}: {e}", said.display()))?;
+        for ending in ["ptx", "cubin", "txt"] {
             let _ = std::fs::remove_file(input.with_extension(ending));
         }
-        let text = String::from_utf8_lossy(&out.stderr).into_owned() + &String::from_utf8_lossy(&out.stdout);
-        Ok((out.status.success(), text.lines().filter_map(Message::read).collect()))
+        Ok((passed, String::from_utf8_lossy(&text).lines().filter_map(Message::read).collect()))
     }
 }
 
 /// Whether what is said is about another instruction: ptxas remembers some things from one to the next.
-fn names_another(message: &str, sample: &Sample) -> bool {
-    let opcode = sample.head.first().and_then(|head| head.split('.').next()).unwrap_or_default();
+fn names_another(message: &str, opcode: &str) -> bool {
     let named = message.split_once("instruction '").map(|(_, rest)| rest);
     named.is_some_and(|name| !name.starts_with(opcode))
 }

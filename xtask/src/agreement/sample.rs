@@ -1,5 +1,7 @@
 //! One instruction in a module of its own.
 
+use super::ptxas::Judgeable;
+
 /// The module every instruction stands in, cut where the instruction goes. What stands before it ends at the end of a line.
 const TEMPLATE: &str = include_str!("../../../conformance/verdicts/module.ptx");
 
@@ -40,21 +42,24 @@ impl Sample {
         }
         line + &self.instruction()
     }
+}
 
-    /// What must stand before all instructions, lines of which the last is whole.
-    pub fn prologue(&self) -> String {
+impl Judgeable for Sample {
+    fn target(&self) -> &str {
+        &self.target
+    }
+
+    fn prologue(&self) -> String {
         let (prologue, _) = cut();
         prologue.replace("{version}", &self.version).replace("{target}", &self.target)
     }
 
-    /// The kernel, on one line.
-    pub fn kernel(&self, name: &str) -> String {
+    fn kernel(&self, name: &str) -> String {
         cut().1.replace("{name}", name).replace("{line}", &self.line())
     }
 
-    /// The whole module.
-    pub fn module(&self) -> String {
-        self.prologue() + &self.kernel("k")
+    fn opcode(&self) -> &str {
+        self.head.first().and_then(|head| head.split('.').next()).unwrap_or_default()
     }
 }
 

@@ -86,7 +86,7 @@ codes! {
 
     Undocumented "W0001" "accepted by ptxas, but not in the manual",
     RepeatedModifier "W0002" "a modifier written twice, without effect",
-    NarrowAddress "W0003" "a 32-bit address in a module of 64-bit addresses",
+    NarrowAddress "W0003" "an address that is narrower than those of the module",
     HidesSpecial "W0004" "a register that hides a special register",
 
     UnsupportedInstruction "U0001" "an instruction Hostwarp does not do yet",

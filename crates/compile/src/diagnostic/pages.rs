@@ -371,8 +371,9 @@ impl Code {
                 Body("vadd.u32.u32.u32.sat %r1, %r2, %r3;"),
             ),
             NarrowAddress => page(
-                "An address in a register that is too narrow is zero-extended. ptxas 13 refuses 32 bits for global memory.",
-                Body("ld.global.u32 %r1, [%r2];"),
+                "An address in a register that is too narrow is zero-extended; one of 32 bits is an error (E0042) where it may be of global \
+                 memory, as ptxas 13 has it.",
+                Body("ld.global.u32 %r1, [%h2];"),
                 Body("ld.global.u32 %r1, [%rd2];"),
             ),
 

@@ -3,6 +3,7 @@
 //! Since PTX 1.0.
 
 use super::integer_type;
+use crate::matching::stand_first;
 use crate::{Form, Room, Ty, since};
 use hostwarp_ir::{FBin, IntBin};
 
@@ -23,7 +24,7 @@ pub const ROOM: Room = Room {
         Form::new("div.rnd.f64  d:f64, a:f64, b:f64", FLOAT, since(10, 13)),
         Form::new("div.fast{.ftz}.f32  d:f32, a:f32, b:f32", FLOAT, since(10, 10)),
     ],
-    rule: None,
+    rule: Some(|_, instr| stand_first(instr, &[".full"])),
     meaning: |cx| {
         let d = if let Some(ty) = integer_type(cx) {
             let (a, b) = (cx.src("a"), cx.src("b"));

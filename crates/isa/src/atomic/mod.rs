@@ -6,6 +6,7 @@ mod ops;
 
 pub(crate) use ops::one as combine;
 
+use crate::matching::{stand_first, whole_addresses};
 use crate::{Form, Instr, Match, OperandKind, Room, Since, since};
 use hostwarp_ir::Space;
 
@@ -222,10 +223,18 @@ pub const RED: Room = Room {
         )
         .later(),
     ],
-    rule: Some(|m, instr| if m.parsed.form.later { Ok(()) } else { rule(m, instr) }),
+    rule: Some(|m, instr| if m.has(".async") { asynchronous(m, instr) } else { rule(m, instr) }),
     meaning: ops::meaning,
     notes: &[FLUSH, HALVES],
 };
+
+fn asynchronous(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
+    stand_first(instr, &[".async"])?;
+    if m.has(".mmio") && !m.has(".sys") {
+        return Err("`.mmio` needs the scope `.sys`".into());
+    }
+    whole_addresses(instr)
+}
 
 fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     let policy = m.slot("cache-policy").is_some_and(|s| m.operands[s].is_some());

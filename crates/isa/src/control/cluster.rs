@@ -1,10 +1,15 @@
 //! `mapa getctarank setmaxnreg`: clusters, which are of one CTA, and the registers of a warp.
 
+use crate::matching::stand_first;
 use crate::{Form, OperandKind, Room, since};
 use hostwarp_ir::{IntCmp, Type};
 
-const SETS: &[(&str, &str)] =
-    &[(".space", ".shared::cluster"), (".type", ".u32 .u64"), (".action", ".inc .dec")];
+const SETS: &[(&str, &str)] = &[
+    (".space", ".shared::cluster"),
+    (".type", ".u32 .u64"),
+    (".signed", ".s32 .s64"),
+    (".action", ".inc .dec"),
+];
 
 /// `mapa`
 pub const MAPA: Room = Room {
@@ -15,6 +20,9 @@ pub const MAPA: Room = Room {
     forms: &[
         Form::new("mapa{.space}.type  d:.type, a:.type, b:u32", SETS, since(78, 90)),
         Form::new("mapa{.space}.type  d:.type, a:name, b:u32", SETS, since(78, 90)),
+        Form::new("mapa{.space}.signed  d:.signed, a:.signed, b:u32", SETS, since(78, 90))
+            .undocumented()
+            .later(),
     ],
     rule: Some(|m, instr| {
         let name = instr.operands.get(1).is_some_and(|o| o.kind == OperandKind::Name);
@@ -45,6 +53,8 @@ pub const GETCTARANK: Room = Room {
     forms: &[
         Form::new("getctarank{.space}.type  d:u32, a:.type", SETS, since(78, 90)),
         Form::new("getctarank.space.type  d:u32, a:name", SETS, since(78, 90)),
+        Form::new("getctarank.type  d:u32, a:name@.shared", SETS, since(78, 90)).undocumented().later(),
+        Form::new("getctarank{.space}.signed  d:u32, a:.signed", SETS, since(78, 90)).undocumented().later(),
     ],
     rule: None,
     meaning: |cx| {
@@ -63,7 +73,7 @@ pub const SETMAXNREG: Room = Room {
     section: "9.7.19.5",
     forms: &[Form::new("setmaxnreg.action.sync.aligned.u32  a:u32#<24..256/8>", SETS, since(80, 90))
         .only("90a 100f 101f 110f 120f")],
-    rule: None,
+    rule: Some(|_, instr| stand_first(instr, &[".inc", ".dec"])),
     meaning: |_| Ok(()),
     notes: &[],
 };

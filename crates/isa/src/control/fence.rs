@@ -3,12 +3,14 @@
 //! `membar` since PTX 1.4; `fence` since PTX 6.0, sm_70.
 
 use crate::data::scope;
+use crate::matching::stand_first;
 use crate::{Cx, Form, Outcome, Room, since};
 use hostwarp_ir::Op;
 
 const LEVELS: &[(&str, &str)] = &[(".level", ".cta .gl .sys"), (".proxykind", ".alias .async")];
 const SETS: &[(&str, &str)] = &[
     (".sem", ".sc .acq_rel"),
+    (".restrict", ".sync_restrict::shared::cta .sync_restrict::shared::cluster"),
     (".half", ".acquire .release"),
     (".scope", ".cta .cluster .gpu .sys"),
     (".proxykind", ".alias .async"),
@@ -25,7 +27,7 @@ pub const MEMBAR: Room = Room {
         Form::new("membar.level", LEVELS, since(14, 10)).needs(&[(".sys", since(20, 20))]),
         Form::new("membar.proxy.proxykind", LEVELS, since(75, 70)).needs(&[(".async", since(80, 90))]),
     ],
-    rule: None,
+    rule: Some(|_, instr| stand_first(instr, &[".proxy"])),
     meaning,
     notes: &[],
 };
@@ -43,8 +45,11 @@ pub const FENCE: Room = Room {
         Form::new("fence.acquire.sync_restrict::shared::cluster.cluster", SETS, since(86, 90)),
         Form::new("fence.release.sync_restrict::shared::cta.cluster", SETS, since(86, 90)),
         Form::new("fence.mbarrier_init.release.cluster", SETS, since(80, 90)),
+        Form::new("fence.mbarrier_init.release.cluster.restrict", SETS, since(86, 90)).undocumented().later(),
         Form::new("fence.proxy.proxykind", SETS, since(75, 70)).needs(&[(".async", since(80, 90))]),
         Form::new("fence.proxy.async.space", SETS, since(80, 90)),
+        Form::new("fence.proxy.proxykind.restrict", SETS, since(86, 90)).undocumented().later(),
+        Form::new("fence.proxy.async.space.restrict", SETS, since(86, 90)).undocumented().later(),
         Form::new(
             "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster",
             SETS,
@@ -57,12 +62,12 @@ pub const FENCE: Room = Room {
         ),
         Form::new("fence.proxy.tensormap::generic.release.scope", SETS, since(83, 90)),
         Form::new(
-            "fence.proxy.tensormap::generic.acquire.scope  [addr]:b64, size:b32#<128..128>",
+            "fence.proxy.tensormap::generic.acquire.scope  [addr]:b64, size:u32#<128..128>",
             SETS,
             since(83, 90),
         ),
     ],
-    rule: None,
+    rule: Some(|_, instr| stand_first(instr, &[".proxy"])),
     meaning,
     notes: &[],
 };

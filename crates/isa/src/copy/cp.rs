@@ -4,9 +4,10 @@
 //! is left for groups to wait for.
 
 use super::{bulk, generic, low_half, pair, system};
-use crate::later::dimensions;
+use crate::form::Class;
+use crate::later::{TENSOR_MEMORY, dimensions};
 use crate::matching::stand_first;
-use crate::{Cx, Form, Match, Outcome, Room, Since, Ty, since};
+use crate::{Cx, Form, Instr, Match, OperandKind, Outcome, Room, Since, Ty, since};
 use hostwarp_ir::{Elem, IntBin, IntCmp, MbarrierOp, Mem, Op, Space, SystemCall, Type, Value};
 
 const SETS: &[(&str, &str)] = &[
@@ -17,9 +18,8 @@ const SETS: &[(&str, &str)] = &[
     (".bytes", ".mbarrier::complete_tx::bytes"),
     (".multicast", ".multicast::cluster"),
     (".dim", ".1d .2d .3d .4d .5d"),
-    (".load", ".tile .tile::gather4 .im2col .im2col::w .im2col::w::128"),
-    (".store", ".tile .tile::scatter4 .im2col_no_offs"),
-    (".reduce_mode", ".tile .im2col_no_offs"),
+    (".deep", ".3d .4d .5d"),
+    (".im2col", ".im2col .im2col::w .im2col::w::128"),
     (".cta_group", ".cta_group::1 .cta_group::2"),
     (".op", ".and .or .xor .add .inc .dec .min .max"),
     (".type", ".s32 .u32 .b32 .s64 .u64 .b64 .f16 .bf16 .f32 .f64"),
@@ -35,12 +35,51 @@ const BULK: &[(&str, Since)] = &[
     (".cta_group::2", since(86, 100)),
 ];
 
+/// What needs tensor memory beside it.
+const RESTRICTED: &[(&str, &str)] = &[
+    (".cta_group::1", TENSOR_MEMORY),
+    (".cta_group::2", TENSOR_MEMORY),
+    (".tile::scatter4", TENSOR_MEMORY),
+    (".im2col::w::128", TENSOR_MEMORY),
+    (".shared::cluster.tile::gather4", TENSOR_MEMORY),
+    (".shared::cluster.im2col::w", TENSOR_MEMORY),
+    (".prefetch.tile::gather4", TENSOR_MEMORY),
+    (".prefetch.im2col::w", TENSOR_MEMORY),
+];
+
 const AHEAD: &[(&str, Since)] =
     &[(".L2::64B", since(74, 80)), (".L2::128B", since(74, 80)), (".L2::256B", since(74, 80))];
 
 macro_rules! form {
     ($syntax:literal, $since:expr) => {
         Form::new($syntax, SETS, $since).needs(AHEAD)
+    };
+}
+
+/// A tensor loaded, in one of three ways, with what comes behind the completion mechanism.
+macro_rules! load {
+    ($way:literal, $rest:literal) => {
+        Form::new(concat!("cp.async.bulk.tensor.", $way, ".bytes", $rest), SETS, since(80, 90))
+            .needs(BULK)
+            .restricted(RESTRICTED)
+            .later()
+    };
+}
+/// A tensor stored, with the hint that may be there.
+macro_rules! store {
+    ($head:literal) => {
+        Form::new(concat!($head, "{.level::cache_hint}  [d]:tuple, [a]:b64{, h:u64}"), SETS, since(80, 90))
+            .needs(BULK)
+            .restricted(RESTRICTED)
+            .later()
+    };
+}
+macro_rules! fetch {
+    ($way:literal, $rest:literal) => {
+        Form::new(concat!("cp.async.bulk.prefetch.tensor.", $way, $rest), SETS, since(80, 90))
+            .needs(BULK)
+            .restricted(RESTRICTED)
+            .later()
     };
 }
 
@@ -54,52 +93,65 @@ pub const CP: Room = Room {
           forgets it is not found out. `cp.async.mbarrier.arrive` arrives when the copies before it are done; without `.noinc` one more arrival is expected first.",
     section: "9.7.9.26",
     forms: &[
-        form!("cp.async.ca.own.global{.ahead}  [d]:b64, [a]:b64, n:u32#<4..16/4>{, k:u32<0..16>}", since(70, 80)),
-        form!("cp.async.cg.own.global{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>{, k:u32<0..16>}", since(70, 80)),
-        form!("cp.async.ca.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<4..16/4>, h:b64!", since(74, 80)),
-        form!("cp.async.cg.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, h:b64!", since(74, 80)),
-        form!("cp.async.ca.own.global{.ahead}  [d]:b64, [a]:b64, n:u32#<4..16/4>, {!}p:pred", since(75, 80)),
-        form!("cp.async.cg.own.global{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, {!}p:pred", since(75, 80)),
-        form!("cp.async.ca.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<4..16/4>, {!}p:pred, h:b64!", since(75, 80)),
-        form!("cp.async.cg.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, {!}p:pred, h:b64!", since(75, 80)),
-        form!("cp.async.ca.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<4..16/4>, k:u32<0..16>, h:b64!", since(74, 80)),
-        form!("cp.async.cg.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, k:u32<0..16>, h:b64!", since(74, 80)),
+        form!("cp.async.ca.own.global{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>{, k:u32<..n>}", since(70, 80)),
+        form!("cp.async.cg.own.global{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>{, k:u32<..n>}", since(70, 80)),
+        form!("cp.async.ca.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>, h:u64!", since(74, 80)),
+        form!("cp.async.cg.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, h:u64!", since(74, 80)),
+        form!("cp.async.ca.own.global{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>, {!}p:pred!", since(75, 80)),
+        form!("cp.async.cg.own.global{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, {!}p:pred!", since(75, 80)),
+        form!("cp.async.ca.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>, {!}p:pred!, h:u64!", since(75, 80)),
+        form!("cp.async.cg.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, {!}p:pred!, h:u64!", since(75, 80)),
+        form!("cp.async.ca.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>, k:u32<..n>, h:u64!", since(74, 80)),
+        form!("cp.async.cg.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, k:u32<..n>, h:u64!", since(74, 80)),
         form!("cp.async.commit_group", since(70, 80)),
         form!("cp.async.wait_group  n:u32#", since(70, 80)),
         form!("cp.async.wait_all", since(70, 80)),
-        Form::new("cp.async.mbarrier.arrive{.noinc}{.own}.b64  [a]:b64", SETS, since(70, 80)).needs(&[(".shared::cta", since(78, 80))]),
-        Form::new("cp.async.bulk.dst.global.bytes  [d]:b64, [a]:b64, n:u32<0../16>, [mbar]:b64", SETS, since(80, 90))
+        Form::new("cp.async.mbarrier.arrive{.noinc}{.own}.b64  [a]:b64@.shared", SETS, since(70, 80)).needs(&[(".shared::cta", since(78, 80))]),
+        Form::new("cp.async.bulk.dst.global.bytes  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64", SETS, since(80, 90))
             .needs(&[(".shared::cta", since(86, 90))]),
-        Form::new("cp.async.bulk.dst.global.bytes.level::cache_hint  [d]:b64, [a]:b64, n:u32<0../16>, [mbar]:b64, h:b64!", SETS, since(80, 90))
+        Form::new("cp.async.bulk.dst.global.bytes.level::cache_hint  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64, h:u64!", SETS, since(80, 90))
             .needs(&[(".shared::cta", since(86, 90))]),
-        form!("cp.async.bulk.dst.global.bytes.ignore_oob  [d]:b64, [a]:b64, n:u32<0../16>, left:u32, right:u32, [mbar]:b64", since(92, 90)).later(),
-        form!("cp.async.bulk.dst.global.bytes.ignore_oob.level::cache_hint  [d]:b64, [a]:b64, n:u32<0../16>, left:u32, right:u32, [mbar]:b64, h:b64!", since(92, 90)).later(),
-        form!("cp.async.bulk.shared::cluster.global.bytes.multicast  [d]:b64, [a]:b64, n:u32<0../16>, [mbar]:b64, mask:b16", since(80, 90)),
-        form!("cp.async.bulk.shared::cluster.global.bytes.multicast.level::cache_hint  [d]:b64, [a]:b64, n:u32<0../16>, [mbar]:b64, mask:b16, h:b64!", since(80, 90)),
-        form!("cp.async.bulk.shared::cluster.shared::cta.bytes  [d]:b64, [a]:b64, n:u32<0../16>, [mbar]:b64", since(80, 90)),
-        form!("cp.async.bulk.global.shared::cta.bulk_group  [d]:b64, [a]:b64, n:u32<0../16>", since(80, 90)),
-        form!("cp.async.bulk.global.shared::cta.bulk_group.level::cache_hint  [d]:b64, [a]:b64, n:u32<0../16>, h:b64!", since(80, 90)),
-        form!("cp.async.bulk.global.shared::cta.bulk_group.cp_mask  [d]:b64, [a]:b64, n:u32<0../16>, mask:b16", since(86, 100)).later(),
-        form!("cp.async.bulk.global.shared::cta.bulk_group.level::cache_hint.cp_mask  [d]:b64, [a]:b64, n:u32<0../16>, h:b64!, mask:b16", since(86, 100)).later(),
-        form!("cp.async.bulk.prefetch.L2.global  [a]:b64, n:u32<0../16>", since(80, 90)),
-        form!("cp.async.bulk.prefetch.L2.global.level::cache_hint  [a]:b64, n:u32<0../16>, h:b64!", since(80, 90)),
+        form!("cp.async.bulk.shared::cta.global.bytes.ignore_oob  [d]:b64, [a]:b64, n:u32<0..1048560/16>, left:u32<0..15>, right:u32<0..15>, [mbar]:b64", since(92, 90)).later(),
+        form!("cp.async.bulk.shared::cta.global.bytes.ignore_oob.level::cache_hint  [d]:b64, [a]:b64, n:u32<0..1048560/16>, left:u32<0..15>, right:u32<0..15>, [mbar]:b64, h:u64!", since(92, 90)).later(),
+        form!("cp.async.bulk.shared::cluster.global.bytes.multicast  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64, mask:u16<0..65535>", since(80, 90)),
+        form!("cp.async.bulk.shared::cluster.global.bytes.multicast.level::cache_hint  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64, mask:u16<0..65535>, h:u64!", since(80, 90)),
+        form!("cp.async.bulk.shared::cluster.shared::cta.bytes  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64", since(80, 90)),
+        form!("cp.async.bulk.global.shared::cta.bulk_group  [d]:b64, [a]:b64, n:u32<0..1048560/16>", since(80, 90)),
+        form!("cp.async.bulk.global.shared::cta.bulk_group.level::cache_hint  [d]:b64, [a]:b64, n:u32<0..1048560/16>, h:u64!", since(80, 90)),
+        form!("cp.async.bulk.global.shared::cta.bulk_group.cp_mask  [d]:b64, [a]:b64, n:u32<0..1048560/16>, mask:u16<0..65535>", since(86, 100)).later(),
+        form!("cp.async.bulk.global.shared::cta.bulk_group.level::cache_hint.cp_mask  [d]:b64, [a]:b64, n:u32<0..1048560/16>, h:u64!, mask:u16<0..65535>", since(86, 100)).later(),
+        form!("cp.async.bulk.prefetch.L2.global  [a]:b64, n:u32<0..1048560/16>", since(80, 90)),
+        form!("cp.async.bulk.prefetch.L2.global.level::cache_hint  [a]:b64, n:u32<0..1048560/16>, h:u64!", since(80, 90)),
         form!("cp.async.bulk.commit_group", since(80, 90)),
         form!("cp.async.bulk.wait_group{.read}  n:u32#", since(80, 90)),
-        Form::new("cp.async.bulk.tensor.dim.dst.global{.load}.bytes{.cta_group}  [d]:b64, [a]:tuple, [mbar]:b64{, i:operand}", SETS, since(80, 90)).needs(BULK).later(),
-        Form::new("cp.async.bulk.tensor.dim.dst.global{.load}.bytes{.cta_group}.level::cache_hint  [d]:b64, [a]:tuple, [mbar]:b64, h:operand{, i:operand}", SETS, since(80, 90)).needs(BULK).later(),
-        Form::new("cp.async.bulk.tensor.dim.shared::cluster.global{.load}.bytes.multicast{.cta_group}  [d]:b64, [a]:tuple, [mbar]:b64, h:operand{, i:operand}", SETS, since(80, 90)).needs(BULK).later(),
-        Form::new("cp.async.bulk.tensor.dim.shared::cluster.global{.load}.bytes.multicast{.cta_group}.level::cache_hint  [d]:b64, [a]:tuple, [mbar]:b64, h:operand, i:operand{, k:operand}", SETS, since(80, 90)).needs(BULK).later(),
-        Form::new("cp.async.bulk.tensor.dim.global.shared::cta{.store}.bulk_group  [d]:tuple, [a]:b64", SETS, since(80, 90)).needs(BULK).later(),
-        Form::new("cp.async.bulk.tensor.dim.global.shared::cta{.store}.bulk_group.level::cache_hint  [d]:tuple, [a]:b64, h:b64!", SETS, since(80, 90)).needs(BULK).later(),
-        Form::new("cp.async.bulk.prefetch.tensor.dim.L2.global{.load}  [a]:tuple{, i:operand}", SETS, since(80, 90)).needs(BULK).later(),
-        Form::new("cp.async.bulk.prefetch.tensor.dim.L2.global{.load}.level::cache_hint  [a]:tuple, h:operand{, i:operand}", SETS, since(80, 90)).needs(BULK).later(),
-        form!("cp.reduce.async.bulk.shared::cluster.shared::cta.bytes.op.type  [d]:b64, [a]:b64, n:u32<0../16>, [mbar]:b64", since(80, 90)),
-        form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type  [d]:b64, [a]:b64, n:u32<0../16>", since(80, 90)),
-        form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.level::cache_hint.op.type  [d]:b64, [a]:b64, n:u32<0../16>, h:b64!", since(80, 90)),
-        form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.half  [d]:b64, [a]:b64, n:u32<0../16>", since(80, 90)),
-        form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.level::cache_hint.add.noftz.half  [d]:b64, [a]:b64, n:u32<0../16>, h:b64!", since(80, 90)),
-        form!("cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.reduce_mode}.bulk_group  [d]:tuple, [a]:b64", since(80, 90)).later(),
-        form!("cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.reduce_mode}.bulk_group.level::cache_hint  [d]:tuple, [a]:b64, h:b64!", since(80, 90)).later(),
+        load!("dim.dst.global{.tile}", "{.cta_group}  [d]:b64, [a]:tuple, [mbar]:b64"),
+        load!("dim.dst.global{.tile}", "{.cta_group}.level::cache_hint  [d]:b64, [a]:tuple, [mbar]:b64, h:u64"),
+        load!("dim.shared::cluster.global{.tile}", ".multicast{.cta_group}  [d]:b64, [a]:tuple, [mbar]:b64, mask:u16<0..65535>"),
+        load!("dim.shared::cluster.global{.tile}", ".multicast{.cta_group}.level::cache_hint  [d]:b64, [a]:tuple, [mbar]:b64, mask:u16<0..65535>, h:u64"),
+        load!("2d.dst.global.tile::gather4", "{.cta_group}  [d]:b64, [a]:tuple, [mbar]:b64"),
+        load!("2d.dst.global.tile::gather4", "{.cta_group}.level::cache_hint  [d]:b64, [a]:tuple, [mbar]:b64, h:u64"),
+        load!("2d.shared::cluster.global.tile::gather4", ".multicast{.cta_group}  [d]:b64, [a]:tuple, [mbar]:b64, mask:u16<0..65535>"),
+        load!("2d.shared::cluster.global.tile::gather4", ".multicast{.cta_group}.level::cache_hint  [d]:b64, [a]:tuple, [mbar]:b64, mask:u16<0..65535>, h:u64"),
+        load!("deep.dst.global.im2col", "{.cta_group}  [d]:b64, [a]:tuple, [mbar]:b64, i:*u16"),
+        load!("deep.dst.global.im2col", "{.cta_group}.level::cache_hint  [d]:b64, [a]:tuple, [mbar]:b64, i:*u16, h:u64"),
+        load!("deep.shared::cluster.global.im2col", ".multicast{.cta_group}  [d]:b64, [a]:tuple, [mbar]:b64, i:*u16, mask:u16<0..65535>"),
+        load!("deep.shared::cluster.global.im2col", ".multicast{.cta_group}.level::cache_hint  [d]:b64, [a]:tuple, [mbar]:b64, i:*u16, mask:u16<0..65535>, h:u64"),
+        store!("cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group"),
+        store!("cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group"),
+        store!("cp.async.bulk.tensor.deep.global.shared::cta.im2col_no_offs.bulk_group"),
+        fetch!("dim.L2.global{.tile}", "  [a]:tuple"),
+        fetch!("dim.L2.global{.tile}", ".level::cache_hint  [a]:tuple, h:u64"),
+        fetch!("2d.L2.global.tile::gather4", "  [a]:tuple"),
+        fetch!("2d.L2.global.tile::gather4", ".level::cache_hint  [a]:tuple, h:u64"),
+        fetch!("deep.L2.global.im2col", "  [a]:tuple, i:*u16"),
+        fetch!("deep.L2.global.im2col", ".level::cache_hint  [a]:tuple, i:*u16, h:u64"),
+        form!("cp.reduce.async.bulk.shared::cluster.shared::cta.bytes.op.type  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64", since(80, 90)),
+        form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type  [d]:b64, [a]:b64, n:u32<0..1048560/16>", since(80, 90)),
+        form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.level::cache_hint.op.type  [d]:b64, [a]:b64, n:u32<0..1048560/16>, h:u64!", since(80, 90)),
+        form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.half  [d]:b64, [a]:b64, n:u32<0..1048560/16>", since(80, 90)),
+        form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.level::cache_hint.add.noftz.half  [d]:b64, [a]:b64, n:u32<0..1048560/16>, h:u64!", since(80, 90)),
+        store!("cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group"),
+        store!("cp.reduce.async.bulk.tensor.deep.global.shared::cta.op.im2col_no_offs.bulk_group"),
     ],
     rule: Some(|m, instr| {
         stand_first(
@@ -111,6 +163,8 @@ pub const CP: Room = Room {
         )?;
         dimensions(m, instr, "a")?;
         dimensions(m, instr, "d")?;
+        offsets(m, instr)?;
+        spaces_in_order(m, instr)?;
         reducible(m)
     }),
     meaning,
@@ -185,6 +239,35 @@ fn both(cx: &mut Cx<'_>, a: Option<Value>, b: Option<Value>) -> Option<Value> {
     match (a, b) {
         (Some(a), Some(b)) => Some(cx.b.and(a, b)),
         (a, b) => a.or(b),
+    }
+}
+
+/// Where the offsets of `.im2col` are: of every dimension but two, two for `::w`.
+fn offsets(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
+    let hinted = m.mods.iter().flatten().any(|x| *x == ".L2::cache_hint");
+    let store = m.parsed.operands.iter().any(|o| o.name == "d" && o.class == Class::Tuple);
+    if store && hinted != (instr.operands.len() == 3) {
+        return Err("`.L2::cache_hint` and a cache policy as last operand go together".into());
+    }
+    let place = m.parsed.operands.iter().position(|o| o.name == "i");
+    let Some(operand) = place.and_then(|s| instr.operands.get(m.operands[s]?)) else { return Ok(()) };
+    let OperandKind::Vector(elements) = &operand.kind else { return Err("offsets are a vector".into()) };
+    let dimensions =
+        m.mods.iter().flatten().find_map(|x| x.strip_suffix('d')?.strip_prefix('.')?.parse::<usize>().ok());
+    let columns = m.mods.iter().flatten().any(|x| x.starts_with(".im2col::w"));
+    match if columns { 2 } else { dimensions.unwrap_or(3) - 2 } {
+        want if want == elements.len() => Ok(()),
+        want => Err(format!("there are {want} offsets here, not {}", elements.len())),
+    }
+}
+
+/// From where stands behind to where.
+fn spaces_in_order(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
+    let space = |x: &&str| x.starts_with(".shared") || **x == *".global";
+    let wanted = m.mods.iter().flatten().copied().filter(|x| space(x));
+    match wanted.eq(instr.mods.iter().copied().filter(|x| space(x))) {
+        true => Ok(()),
+        false => Err("the space copied to stands before that copied from".into()),
     }
 }
 

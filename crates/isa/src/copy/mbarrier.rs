@@ -4,6 +4,7 @@
 
 use super::{generic, pair, system};
 use crate::later::sem_with_scope;
+use crate::matching::stand_first;
 use crate::{Cx, Form, OperandKind, Outcome, Room, Since, since};
 use hostwarp_ir::mbarrier::{MARK, MARK_BITS, MOST, PENDING, PHASE};
 use hostwarp_ir::{Elem, IntBin, IntCmp, MbarrierOp, Mem, Op, Order, Scope, SystemCall, Type};
@@ -15,14 +16,12 @@ const SETS: &[(&str, &str)] = &[
     (".relax", ".relaxed"),
     (".sem", ".release .relaxed"),
     (".scope", ".cta .cluster"),
-    (".phase", ".phase_type::primary .phase_type::conditional"),
 ];
 const WAIT: &[(&str, &str)] = &[
-    (".wait", ".test_wait .try_wait"),
     (".own", ".shared .shared::cta"),
     (".sem", ".acquire .relaxed"),
     (".scope", ".cta .cluster"),
-    (".phase", ".phase_type::primary .phase_type::conditional"),
+    (".conditional", ".phase_type::conditional"),
 ];
 const NEEDS: &[(&str, Since)] = &[
     (".shared::cta", since(78, 80)),
@@ -30,6 +29,10 @@ const NEEDS: &[(&str, Since)] = &[
     (".release", since(80, 80)),
     (".acquire", since(80, 80)),
     (".relaxed", since(80, 90)),
+    (".arrive.relaxed", since(86, 90)),
+    (".arrive_drop.relaxed", since(86, 90)),
+    (".test_wait.relaxed", since(86, 90)),
+    (".try_wait.relaxed", since(86, 90)),
     (".cluster", since(80, 90)),
     (".try_wait", since(78, 90)),
     (".parity", since(71, 80)),
@@ -37,6 +40,22 @@ const NEEDS: &[(&str, Since)] = &[
     (".layout::v1", since(93, 90)),
     (".phase_type::primary", since(93, 90)),
     (".phase_type::conditional", since(93, 90)),
+];
+
+/// What is part of the opcode.
+const OPERATIONS: [&str; 12] = [
+    ".init",
+    ".inval",
+    ".arrive",
+    ".arrive_drop",
+    ".expect_tx",
+    ".complete_tx",
+    ".test_wait",
+    ".try_wait",
+    ".parity",
+    ".pending_count",
+    ".check_layout",
+    ".wait",
 ];
 
 macro_rules! form {
@@ -56,102 +75,127 @@ pub const ROOM: Room = Room {
           was not initialised or is initialised again, and a CTA all of whose threads wait.",
     section: "9.7.14.16",
     forms: &[
-        form!("mbarrier.init{.layout}{.own}.b64  [addr]:b64, count:u32", SETS, since(70, 80)),
-        form!("mbarrier.inval{.own}.b64  [addr]:b64", SETS, since(70, 80)),
-        form!("mbarrier.expect_tx{.relax}{.scope}{.any}.b64  [addr]:b64, tx:u32", SETS, since(80, 90)),
-        form!("mbarrier.complete_tx{.relax}{.scope}{.any}.b64  [addr]:b64, tx:u32", SETS, since(80, 90)),
-        form!("mbarrier.arrive{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64", SETS, since(70, 80)),
-        form!("mbarrier.arrive{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64, count:u32", SETS, since(78, 80)),
         form!(
-            "mbarrier.arrive{.sem}{.scope}.shared::cluster.b64  d:u64?, [addr]:b64{, count:u32}",
-            SETS,
-            since(80, 90)
-        ),
-        form!(
-            "mbarrier.arrive.expect_tx{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64, tx:u32",
-            SETS,
-            since(80, 90)
-        ),
-        form!(
-            "mbarrier.arrive.expect_tx{.sem}{.scope}.shared::cluster.b64  d:u64?, [addr]:b64, tx:u32",
-            SETS,
-            since(80, 90)
-        ),
-        form!(
-            "mbarrier.arrive.noComplete{.release}{.cta}{.own}.b64  d:u64, [addr]:b64, count:u32",
+            "mbarrier.init{.layout}{.own}.b64  [addr]:b64@.shared, count:u32<1..1048575>",
             SETS,
             since(70, 80)
         ),
-        form!("mbarrier.arrive_drop{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64", SETS, since(70, 80)),
+        form!("mbarrier.inval{.own}.b64  [addr]:b64@.shared", SETS, since(70, 80)),
         form!(
-            "mbarrier.arrive_drop{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64, count:u32",
+            "mbarrier.expect_tx{.relax}{.scope}{.any}.b64  [addr]:b64@.shared, tx:u32",
+            SETS,
+            since(80, 90)
+        ),
+        form!(
+            "mbarrier.complete_tx{.relax}{.scope}{.any}.b64  [addr]:b64@.shared, tx:u32",
+            SETS,
+            since(80, 90)
+        ),
+        form!("mbarrier.arrive{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64@.shared", SETS, since(70, 80)),
+        form!(
+            "mbarrier.arrive{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64@.shared, count:u32<1..2147483647>",
             SETS,
             since(78, 80)
         ),
         form!(
-            "mbarrier.arrive_drop{.sem}{.scope}.shared::cluster.b64  d:u64?, [addr]:b64{, count:u32}",
+            "mbarrier.arrive{.sem}{.scope}.shared::cluster.b64  d:u64?, [addr]:b64@.shared{, count:u32<1..2147483647>}",
             SETS,
             since(80, 90)
         ),
         form!(
-            "mbarrier.arrive_drop.expect_tx{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64, tx:u32",
+            "mbarrier.arrive.expect_tx{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64@.shared, tx:u32",
             SETS,
             since(80, 90)
         ),
         form!(
-            "mbarrier.arrive_drop.expect_tx{.sem}{.scope}.shared::cluster.b64  d:u64?, [addr]:b64, tx:u32",
+            "mbarrier.arrive.expect_tx{.sem}{.scope}.shared::cluster.b64  d:u64?, [addr]:b64@.shared, tx:u32",
             SETS,
             since(80, 90)
         ),
         form!(
-            "mbarrier.arrive_drop.noComplete{.release}{.cta}{.own}.b64  d:u64, [addr]:b64, count:u32",
+            "mbarrier.arrive.noComplete{.release}{.cta}{.own}.b64  d:u64, [addr]:b64@.shared, count:u32<1..2147483647>",
             SETS,
             since(70, 80)
         ),
         form!(
-            "mbarrier.test_wait{.phase}{.sem}{.scope}{.own}.b64  p:pred, [addr]:b64, state:u64!",
+            "mbarrier.arrive_drop{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64@.shared",
+            SETS,
+            since(70, 80)
+        ),
+        form!(
+            "mbarrier.arrive_drop{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64@.shared, count:u32<1..2147483647>",
+            SETS,
+            since(78, 90)
+        ),
+        form!(
+            "mbarrier.arrive_drop{.sem}{.scope}.shared::cluster.b64  d:u64?, [addr]:b64@.shared{, count:u32<1..2147483647>}",
+            SETS,
+            since(80, 90)
+        ),
+        form!(
+            "mbarrier.arrive_drop.expect_tx{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64@.shared, tx:u32",
+            SETS,
+            since(80, 90)
+        ),
+        form!(
+            "mbarrier.arrive_drop.expect_tx{.sem}{.scope}.shared::cluster.b64  d:u64?, [addr]:b64@.shared, tx:u32",
+            SETS,
+            since(80, 90)
+        ),
+        form!(
+            "mbarrier.arrive_drop.noComplete{.release}{.cta}{.own}.b64  d:u64, [addr]:b64@.shared, count:u32<1..2147483647>",
+            SETS,
+            since(70, 80)
+        ),
+        form!(
+            "mbarrier.test_wait{.sem}{.scope}{.own}.b64  p:pred, [addr]:b64@.shared, state:u64",
             WAIT,
             since(70, 80)
         ),
         form!(
-            "mbarrier.test_wait.parity{.phase}{.sem}{.scope}{.own}.b64  p:pred, [addr]:b64, parity:u32<0..1>",
+            "mbarrier.test_wait.parity{.conditional}{.sem}{.scope}{.own}.b64  p:pred, [addr]:b64@.shared, parity:u32<0..1>",
             WAIT,
             since(71, 80)
         ),
         form!(
-            "mbarrier.try_wait{.phase}{.sem}{.scope}{.own}.b64  p:pred, [addr]:b64, state:u64!{, hint:u32}",
+            "mbarrier.try_wait{.sem}{.scope}{.own}.b64  p:pred, [addr]:b64@.shared, state:u64{, hint:u32}",
             WAIT,
             since(78, 90)
         ),
         form!(
-            "mbarrier.try_wait.parity{.phase}{.sem}{.scope}{.own}.b64  p:pred, [addr]:b64, parity:u32<0..1>{, hint:u32}",
+            "mbarrier.try_wait.parity{.conditional}{.sem}{.scope}{.own}.b64  p:pred, [addr]:b64@.shared, parity:u32<0..1>{, hint:u32}",
             WAIT,
             since(78, 90)
         ),
         form!(
-            "mbarrier.wait.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred|q:pred, [addr]:b64, state:u64!{, hint:u32}",
+            "mbarrier.test_wait.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred}, [addr]:b64@.shared, state:u64",
             WAIT,
             since(93, 90)
         ),
         form!(
-            "mbarrier.wait.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred|q:pred, report:u64!, [addr]:b64, state:u64!{, hint:u32}",
+            "mbarrier.test_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred}, [addr]:b64@.shared, parity:u32<0..1>",
             WAIT,
             since(93, 90)
         ),
         form!(
-            "mbarrier.wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred|q:pred, [addr]:b64, parity:u32<0..1>{, hint:u32}",
+            "mbarrier.try_wait.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred}, [addr]:b64@.shared, state:u64{, hint:u32}",
             WAIT,
             since(93, 90)
         ),
         form!(
-            "mbarrier.wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred|q:pred, report:u64!, [addr]:b64, parity:u32<0..1>{, hint:u32}",
+            "mbarrier.try_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred}, [addr]:b64@.shared, parity:u32<0..1>{, hint:u32}",
             WAIT,
             since(93, 90)
         ),
-        form!("mbarrier.pending_count{.layout::v0}.b64  d:u32, state:u64!", SETS, since(70, 80)),
-        form!("mbarrier.check_layout.layout{.shared::cta}.b64  p:pred, [addr]:b64", SETS, since(93, 90)),
+        form!("mbarrier.pending_count{.layout::v0}.b64  d:u32, state:u64", SETS, since(70, 80)),
+        form!(
+            "mbarrier.check_layout.layout{.shared::cta}.b64  p:pred, [addr]:b64@.shared",
+            SETS,
+            since(93, 90)
+        ),
     ],
     rule: Some(|m, instr| {
+        stand_first(instr, &OPERATIONS)?;
         if m.parsed.mods.iter().any(|s| s.name == ".sem") {
             sem_with_scope(m)?;
         }

@@ -1,5 +1,6 @@
 //! `prefetch prefetchu discard applypriority createpolicy`: what caches are told. No value depends on it, and no address is checked.
 
+use crate::matching::{stand_first, whole_addresses};
 use crate::{Cx, Form, Outcome, Room, since};
 use hostwarp_ir::Type;
 
@@ -42,7 +43,7 @@ pub const DISCARD: Room = Room {
     title: "let a line go without writing it back",
     doc: "What the line holds afterwards is undefined; here it keeps its values.",
     section: "9.7.9.17",
-    forms: &[Form::new("discard{.global}.L2  [a]:b64, size:b32#<128..128>", SETS, since(74, 80))],
+    forms: &[Form::new("discard{.global}.L2  [a]:b64, size:u32#<128..128>", SETS, since(74, 80))],
     rule: None,
     meaning: |_| Ok(()),
     notes: &[],
@@ -55,7 +56,7 @@ pub const APPLYPRIORITY: Room = Room {
     doc: "There is no cache to be seen, so nothing happens.",
     section: "9.7.9.16",
     forms: &[Form::new(
-        "applypriority{.global}.L2::evict_normal  [a]:b64, size:b32#<128..128>",
+        "applypriority{.global}.L2::evict_normal  [a]:b64, size:u32#<128..128>",
         SETS,
         since(74, 80),
     )],
@@ -77,18 +78,21 @@ pub const CREATEPOLICY: Room = Room {
     section: "9.7.9.19",
     forms: &[
         Form::new(
-            "createpolicy.range{.global}.primary{.secondary}.b64  d:b64, [a]:b64, primary_size:b32, total_size:b32",
+            "createpolicy.range{.global}.primary{.secondary}.b64  d:u64, [a]:b64@.global, primary_size:u32<..total_size>, total_size:u32",
             POLICY,
             since(74, 80),
         ),
         Form::new(
-            "createpolicy.fractional.primary{.secondary}.b64  d:b64{, fraction:f32}",
+            "createpolicy.fractional.primary{.secondary}.b64  d:u64{, fraction:f32<0..1]>}",
             POLICY,
             since(74, 80),
         ),
-        Form::new("createpolicy.cvt.L2.b64  d:b64, access_property:b64", &[], since(74, 80)),
+        Form::new("createpolicy.cvt.L2.b64  d:u64, access_property:u64", &[], since(74, 80)),
     ],
-    rule: None,
+    rule: Some(|_, instr| {
+        stand_first(instr, &[".range", ".fractional", ".cvt"])?;
+        whole_addresses(instr)
+    }),
     meaning: policy,
     notes: &[
         "A fractional policy holds what ptxas puts into it: the priorities, and the fraction in sixteenths where it is a constant.",

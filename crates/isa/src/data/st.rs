@@ -4,7 +4,8 @@
 
 use super::{L1_EVICTION, L2_EVICTION, SCOPES, TYPES, VEC, WIDE_VEC, access, access_rule};
 use crate::copy::complete_tx;
-use crate::{Cx, Form, Match, Outcome, Room, Since, since};
+use crate::matching::{stand_first, whole_addresses};
+use crate::{Cx, Form, Instr, Match, Operand, OperandKind, Outcome, Room, Since, since};
 use hostwarp_ir::{Op, Order, Type};
 
 const SHARED: &str = ".global .shared .shared::cta .shared::cluster";
@@ -41,7 +42,7 @@ const ASYNC: &[(&str, &str)] = &[
     (".type", ".b32 .b64 .b128 .u32 .u64 .s32 .s64 .f32 .f64"),
     (".scope", ".gpu .sys"),
     (".small", ".b8 .b16 .b32 .b64 .u8 .u16 .u32 .u64 .s8 .s16 .s32 .s64 .f32 .f64"),
-    (".own", ".shared .shared::cta"),
+    (".own", ".shared::cta"),
 ];
 const NEEDS: &[(&str, Since)] = &[
     (".weak", since(60, 70)),
@@ -106,19 +107,37 @@ pub const ROOM: Room = Room {
             since(81, 90),
         )
         .needs(&[(".b128", since(92, 90))]),
-        Form::new("st.async{.mmio}{.release}.scope{.global}.small  [a]:b64, b:>.small", ASYNC, since(87, 100)).later(),
-        Form::new("st.bulk{.weak}{.own}  [a]:b64, b:u64, c:u64#<0..0>", ASYNC, since(86, 100)).later(),
+        Form::new("st.async{.mmio}{.release}.scope{.global}.small  [a]:b64, b:.small", ASYNC, since(87, 100)).later(),
+        Form::new("st.async{.global}.small  [a]:b64, b:.small", ASYNC, since(87, 100)).undocumented().later(),
+        Form::new("st.bulk{.weak}{.own}  [a]:b64@.shared, b:u64<0../8>, c:u64#<0..0>", ASYNC, since(86, 100)).later(),
     ],
-    rule: Some(|m, _| if m.parsed.form.later || m.has(".async") { asynchronous(m) } else { access_rule(m) }),
+    rule: Some(|m, instr| if m.parsed.form.later || m.has(".async") { asynchronous(m, instr) } else { access_rule(m) }),
     meaning,
     notes: &[],
 };
 
 /// What the notation cannot say about stores that go on by themselves.
-fn asynchronous(m: &Match) -> Result<(), String> {
+fn asynchronous(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     let has = |name: &str| m.mods.iter().flatten().any(|x| *x == name);
-    if has(".mmio") && !has(".sys") {
-        return Err("`.mmio` needs the scope `.sys`".into());
+    stand_first(instr, &[".async", ".bulk"])?;
+    if has(".mmio") && !(has(".release") && has(".sys")) {
+        return Err("`.mmio` needs `.release` and the scope `.sys`".into());
+    }
+    if has(".bulk")
+        && has(".shared::cta")
+        && instr.operands.first().is_some_and(|o| o.kind == OperandKind::Address(None))
+    {
+        return Err("an address in `.shared::cta` is in a register here".into());
+    }
+    whole_addresses(instr)?;
+    let wider = |o: &Operand<'_>| matches!(o.kind, OperandKind::Reg(ty) if m.ty(".type").is_some_and(|t| t.bits() != ty.bits()));
+    if has(".mbarrier::complete_tx::bytes")
+        && instr.operands.get(1).is_some_and(|b| match &b.kind {
+            OperandKind::Vector(elements) => elements.iter().any(wider),
+            _ => wider(b),
+        })
+    {
+        return Err("what is stored is as wide as the type".into());
     }
     let elements = m.get(".vec").map_or(1, |v| if v == ".v2" { 2 } else { 4 });
     if elements * m.ty(".type").map_or(0, crate::Ty::bits) > 128 {

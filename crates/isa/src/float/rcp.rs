@@ -21,6 +21,10 @@ pub const ROOM: Room = Room {
         Form::new("rcp.approx{.ftz}.f32  d:f32, a:f32", SETS, since(14, 10)),
         Form::new("rcp.rnd{.ftz}.f32  d:f32, a:f32", SETS, since(20, 20)),
         Form::new("rcp.rnd.f64  d:f64, a:f64", SETS, since(14, 13)).needs(DIRECTED),
+        Form::new("rcp.rnd.ftz.f64  d:f64, a:f64", SETS, since(14, 13))
+            .needs(DIRECTED)
+            .undocumented()
+            .later(),
         Form::new("rcp.approx.ftz.f64  d:f64, a:f64", SETS, since(21, 20)),
     ],
     rule: None,

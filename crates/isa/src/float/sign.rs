@@ -14,7 +14,10 @@ pub const TESTP: Room = Room {
     title: "whether a is finite, infinite, a number, NaN, normal or subnormal",
     doc: "`.number` is everything but NaN, `.finite` everything but NaN and infinity. Both zeros count as normal.",
     section: "9.7.3.1",
-    forms: &[Form::new("testp.op.type  p:pred, a:.type", SETS, since(20, 20))],
+    forms: &[
+        Form::new("testp.op.type  p:pred, a:.type", SETS, since(20, 20)),
+        Form::new("testp.type  p:pred, a:.type", SETS, since(20, 20)).undocumented().later(),
+    ],
     rule: None,
     meaning: |cx| {
         let ty = cx.ty(".type");
@@ -46,7 +49,10 @@ pub const TESTP: Room = Room {
         cx.set("p", p);
         Ok(())
     },
-    notes: &["`testp.normal` of ±0 is true: the manual says so."],
+    notes: &[
+        "`testp.normal` of ±0 is true: the manual says so.",
+        "ptxas takes `testp` without a test, which is not in the manual, which says nothing of what that tests.",
+    ],
 };
 
 /// Finite and not subnormal.

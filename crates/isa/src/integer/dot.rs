@@ -2,6 +2,7 @@
 //!
 //! Since PTX 5.0, sm_61.
 
+use crate::matching::stand_first;
 use crate::{Cx, Form, Outcome, Room, since};
 use hostwarp_ir::{Elem, Op, Type, Value};
 
@@ -31,7 +32,7 @@ pub const DP2A: Room = Room {
     doc: "The half-words of `a` with the lower (`.lo`) or upper (`.hi`) two bytes of `b`, extended as their types say; the sum wraps.",
     section: "9.7.1.24",
     forms: &[Form::new("dp2a.mode.atype.btype  d:u32, a:.atype, b:.btype, c:u32", SETS, since(50, 61))],
-    rule: None,
+    rule: Some(|_, instr| stand_first(instr, &[".hi", ".lo"])),
     meaning: |cx| {
         let (a, b) = (cx.src("a"), cx.src("b"));
         let a = cx.b.bitcast(a, Type::I16X2);

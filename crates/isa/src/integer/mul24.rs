@@ -2,6 +2,7 @@
 //!
 //! Since PTX 1.0.
 
+use crate::matching::stand_first;
 use crate::{Cx, Form, Room, since};
 use hostwarp_ir::{Elem, IntBin, Value};
 
@@ -15,7 +16,7 @@ pub const MUL24: Room = Room {
     doc: "The low 24 bits of `a` and `b`, extended by the sign of the type; of the 48 bits of the product `.lo` gives the lower 32, `.hi` the upper 32.",
     section: "9.7.1.5",
     forms: &[Form::new("mul24.mode.type  d:.type, a:.type, b:.type", SETS, since(10, 10))],
-    rule: None,
+    rule: Some(|_, instr| stand_first(instr, &[".hi", ".lo"])),
     meaning: |cx| {
         let d = product(cx);
         cx.set("d", d);
@@ -34,7 +35,7 @@ pub const MAD24: Room = Room {
         Form::new("mad24.mode.type  d:.type, a:.type, b:.type, c:.type", SETS, since(10, 10)),
         Form::new("mad24.mode.sat.type  d:.type, a:.type, b:.type, c:.type", SATURATED, since(10, 10)),
     ],
-    rule: None,
+    rule: Some(|_, instr| stand_first(instr, &[".hi", ".lo"])),
     meaning: |cx| {
         let t = product(cx);
         let t = cx.name(t, "product");

@@ -26,10 +26,10 @@ pub const CLUSTERLAUNCHCONTROL: Room = room(
         )
         .only(super::BLACKWELL)
         .later(),
-        Form::new("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128  p:pred, a:b128!", SETS, since(86, 100)).later(),
-        Form::new("clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128  d:4*b32, a:b128!", SETS, since(86, 100))
+        Form::new("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128  p:pred, a:b128", SETS, since(86, 100)).later(),
+        Form::new("clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128  d:4*b32, a:b128", SETS, since(86, 100))
             .later(),
-        Form::new("clusterlaunchcontrol.query_cancel.first.b32.b128  d:b32, a:b128!", SETS, since(86, 100)).later(),
+        Form::new("clusterlaunchcontrol.query_cancel.first.b32.b128  d:b32, a:b128", SETS, since(86, 100)).later(),
     ],
-    Some(|_, instr| stand_first(instr, &[".try_cancel", ".query_cancel"])),
+    Some(|_, instr| stand_first(instr, &[".try_cancel", ".async", ".query_cancel"])),
 );

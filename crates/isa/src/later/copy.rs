@@ -1,8 +1,8 @@
 //! `multimem tensormap`: memory of several devices, descriptions of tensors.
 
 use super::{BLACKWELL, room};
-use crate::matching::stand_first;
-use crate::{Form, Operand, OperandKind, Room, since};
+use crate::matching::{stand_first, whole_addresses};
+use crate::{Form, Operand, OperandKind, Room, Ty, since};
 
 const MEM: &[(&str, &str)] = &[
     (".ldsem", ".relaxed .acquire"),
@@ -13,7 +13,7 @@ const MEM: &[(&str, &str)] = &[
     (".itype", ".u32 .s32 .u64 .s64"),
     (".btype", ".b32 .b64"),
     (".atype", ".u32 .s32 .u64"),
-    (".stype", ".b32 .b64 .u32 .u64 .s32 .s64 .f32 .f64 .f16x2 .bf16x2"),
+    (".stype", ".b32 .b64 .u32 .u64 .s32 .s64"),
     (".fop", ".add .min .max"),
     (".vec", ".v2 .v4 .v8"),
     (".acc", ".acc::f32"),
@@ -21,7 +21,7 @@ const MEM: &[(&str, &str)] = &[
     (".ftype", ".f16 .f16x2 .bf16 .bf16x2"),
     (".real", ".f32 .f64"),
     (".f8", ".e5m2 .e5m2x2 .e5m2x4 .e4m3 .e4m3x2 .e4m3x4"),
-    (".vtype", ".f16 .f16x2 .bf16 .bf16x2 .f32"),
+    (".vtype", ".f16 .f16x2 .bf16 .bf16x2 .f32 .f64"),
 ];
 
 macro_rules! mem {
@@ -62,8 +62,8 @@ pub const MULTIMEM: Room = room(
         .later(),
         mem!("multimem.st{.sem}{.scope}{.global}.stype  [a]:b64, b:.stype"),
         mem!("multimem.st.weak{.global}.stype  [a]:b64, b:.stype"),
-        mem!("multimem.st{.sem}{.scope}{.global}.vec.vtype  [a]:b64, b:operand"),
-        mem!("multimem.st.weak{.global}.vec.vtype  [a]:b64, b:operand"),
+        mem!("multimem.st{.sem}{.scope}{.global}{.vec}.vtype  [a]:b64, b:operand"),
+        mem!("multimem.st.weak{.global}{.vec}.vtype  [a]:b64, b:operand"),
         Form::new("multimem.st{.sem}{.scope}{.global}{.vec}.f8  [a]:b64, b:operand", MEM, since(86, 100))
             .only(BLACKWELL)
             .later(),
@@ -77,6 +77,9 @@ pub const MULTIMEM: Room = room(
         let place = |name: &str| m.parsed.mods.iter().position(|s| s.name == name).and_then(|i| m.mods[i]);
         let sem = place(".ldsem").or(place(".sem"));
         stand_first(instr, &[".ld_reduce", ".st", ".red"])?;
+        if m.mods.contains(&Some(".red")) {
+            whole_addresses(instr)?;
+        }
         if sem.is_some() != place(".scope").is_some() {
             return Err("the order and its scope go together".into());
         }
@@ -92,23 +95,40 @@ pub const MULTIMEM: Room = room(
         if !matches!(bits * elements, 32 | 64 | 128) || bits == 64 && elements > 1 {
             return Err(format!("{elements} elements of `{ty}` do not make up 32, 64 or 128 bits"));
         }
-        let value = instr.operands.iter().find(|o| o.kind != crate::OperandKind::Address);
+        let value = instr.operands.iter().find(|o| !matches!(o.kind, OperandKind::Address(_)));
         if place(".acc").is_some() && place(".fop").is_some_and(|op| op != ".add") {
             return Err("only sums have a wider accumulator".into());
         }
-        let wide = if bits == 64 { 64 } else { 32 };
+        let vector = place(".vec").is_some();
+        if !vector
+            && m.mods.contains(&Some(".red"))
+            && matches!(value, Some(Operand { kind: OperandKind::Vector(_), .. }))
+        {
+            return Err("one element stands without braces".into());
+        }
+        let held = match ty {
+            ".f32" if vector => Ty::B32,
+            ".f32" => Ty::F32,
+            ".f64" => Ty::F64,
+            ".f16x2" | ".bf16x2" => Ty::F16x2,
+            ".e5m2x4" | ".e4m3x4" => Ty::B32,
+            _ if bits == 8 => Ty::B8,
+            _ => Ty::B16,
+        };
         let elements_of = match value {
             Some(Operand { kind: OperandKind::Vector(elements), .. }) => &elements[..],
             Some(one) => std::slice::from_ref(one),
             None => &[],
         };
         for e in elements_of {
-            if let OperandKind::Reg(ty) = e.kind
-                && ty.bits() != wide
-                && bits * elements >= 32
-                && bits >= 32
-            {
-                return Err(format!("an element has {wide} bits here, not `{ty}`"));
+            let fits = match e.kind {
+                OperandKind::Reg(ty) => held.accepts(ty),
+                OperandKind::Float(_) => matches!(ty, ".f32" | ".f64"),
+                OperandKind::Int => held == Ty::B32 && ty != ".f32",
+                _ => true,
+            };
+            if !fits {
+                return Err(format!("an element is no `{ty}`"));
             }
         }
         match super::registers(value) {
@@ -120,8 +140,7 @@ pub const MULTIMEM: Room = room(
 
 const MAP: &[(&str, &str)] = &[
     (".ss", ".global .shared::cta"),
-    (".field2", ".box_dim .global_dim .element_stride"),
-    (".field3", ".elemtype .interleave_layout .swizzle_mode .fill_mode"),
+    (".field2", ".box_dim .global_dim"),
     (".scope", ".cta .cluster .gpu .sys"),
 ];
 
@@ -134,10 +153,18 @@ pub const TENSORMAP: Room = room(
         Form::new("tensormap.replace.tile.global_address{.ss}.b1024.b64  [a]:b64, b:b64", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
         Form::new("tensormap.replace.tile.rank{.ss}.b1024.b32  [a]:b64, b:b32", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
         Form::new("tensormap.replace.tile.field2{.ss}.b1024.b32  [a]:b64, n:u32#<0..4>, b:b32", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
+        Form::new("tensormap.replace.tile.element_stride{.ss}.b1024.b32  [a]:b64, n:u32#<0..4>, b:u32", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
         Form::new("tensormap.replace.tile.global_stride{.ss}.b1024.b64  [a]:b64, n:u32#<0..4>, b:b64", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
-        Form::new("tensormap.replace.tile.field3{.ss}.b1024.b32  [a]:b64, b:u32#<0..15>", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
+        Form::new("tensormap.replace.tile.elemtype{.ss}.b1024.b32  [a]:b64, b:u32#<0..12>", MAP, since(83, 90)).only("90a").later(),
+        Form::new("tensormap.replace.tile.elemtype{.ss}.b1024.b32  [a]:b64, b:u32#<0..15>", MAP, since(83, 90)).only(BLACKWELL).later(),
+        Form::new("tensormap.replace.tile.interleave_layout{.ss}.b1024.b32  [a]:b64, b:u32#<0..2>", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
+        Form::new("tensormap.replace.tile.swizzle_mode{.ss}.b1024.b32  [a]:b64, b:u32#<0..3>", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
+        Form::new("tensormap.replace.tile.fill_mode{.ss}.b1024.b32  [a]:b64, b:u32#<0..1>", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
         Form::new("tensormap.replace.tile.swizzle_atomicity{.ss}.b1024.b32  [a]:b64, b:u32#<0..3>", MAP, since(86, 100)).only(BLACKWELL).later(),
         Form::new("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned  [d]:b64, [a]:b64, n:u32#<128..128>", MAP, since(83, 90)).later(),
     ],
-    None,
+    Some(|m, instr| {
+        stand_first(instr, &[".replace", ".cp_fenceproxy"])?;
+        if m.mods.contains(&Some(".replace")) { whole_addresses(instr) } else { Ok(()) }
+    }),
 );

@@ -8,7 +8,8 @@ pub mod tcgen05;
 pub mod texture;
 pub mod wgmma;
 
-use crate::{Form, Instr, Kind, Match, Operand, OperandKind, Room, Rule};
+use crate::matching::go_together;
+use crate::{Form, Instr, Kind, Match, Operand, OperandKind, Room, Rule, Ty};
 
 /// Every room without a meaning, in the order of the manual.
 pub const ROOMS: &[Room] = &[
@@ -28,7 +29,7 @@ pub const ROOMS: &[Room] = &[
 ];
 
 /// Targets of the Blackwell family that have tensor memory.
-const TENSOR_MEMORY: &str = "100f 101f 110f";
+pub(crate) const TENSOR_MEMORY: &str = "100f 101f 110f";
 /// Targets of all Blackwell families.
 pub(crate) const BLACKWELL: &str = "100f 101f 110f 120f";
 
@@ -83,8 +84,8 @@ fn parts<'a>(m: &Match, instr: &'a Instr<'a>, name: &str) -> &'a [Operand<'a>] {
     }
 }
 
-/// A rule of textures and surfaces: as many coordinates as the geometry has, three of them written as four.
-fn coordinates(m: &Match, instr: &Instr<'_>, name: &str) -> Result<(), String> {
+/// A rule of textures and surfaces: the handle, and at least as many coordinates as the geometry has, three of them written as four.
+fn coordinates(m: &Match, instr: &Instr<'_>, name: &str, ty: Ty) -> Result<(), String> {
     let parts = parts(m, instr, name);
     let is = |name: &str| m.mods.iter().flatten().any(|x| *x == name);
     let want = if is(".1d") {
@@ -97,24 +98,55 @@ fn coordinates(m: &Match, instr: &Instr<'_>, name: &str) -> Result<(), String> {
     if parts.len() > 3 {
         return Err(format!("`[{name}]` has two or three parts"));
     }
-    if let Some(OperandKind::Vector(elements)) = parts.last().map(|p| &p.kind) {
-        for e in elements {
-            if let OperandKind::Reg(ty) = e.kind
-                && (ty.bits() != 32 || ty.kind() == Kind::Packed)
-            {
-                return Err(format!("a coordinate has 32 bits, not `{ty}`"));
-            }
-        }
-    }
     if let Some(OperandKind::Reg(handle)) = parts.first().map(|p| &p.kind)
         && (handle.bits() != 64 || handle.is_float())
     {
         return Err(format!("`{name}` is in an integer register of 64 bits"));
     }
-    match registers(parts.last()) {
-        have if have == want => Ok(()),
+    let Some(place) = parts.last() else { return Ok(()) };
+    // In textures the layer of an array is an integer, whatever the other coordinates are.
+    let layered = m.opcode.starts_with('t') && (is(".a1d") || is(".a2d") || is(".acube") || is(".a2dms"));
+    match &place.kind {
+        OperandKind::Vector(elements) if layered => {
+            if let Some((layer, others)) = elements.split_first() {
+                group(std::slice::from_ref(layer), Ty::U32, "the layer")?;
+                group(others, ty, "a coordinate")?;
+            }
+        }
+        OperandKind::Vector(elements) => group(elements, ty, "a coordinate")?,
+        _ => group(std::slice::from_ref(place), ty, "a coordinate")?,
+    }
+    match registers(Some(place)) {
+        have if have >= want && matches!(have, 1 | 2 | 4) => Ok(()),
         have => Err(format!("this geometry has {want} coordinates, not {have}")),
     }
+}
+
+/// Elements of a vector that are all of this type, or bits if one of them is declared so. Coordinates between texels may be whole.
+fn group(elements: &[Operand<'_>], want: Ty, what: &str) -> Result<(), String> {
+    let bits = go_together(elements)?;
+    let float = |e: &Operand<'_>| matches!(e.kind, OperandKind::Float(_) | OperandKind::Reg(Ty::F32));
+    let int = |e: &Operand<'_>| match e.kind {
+        OperandKind::Int => true,
+        OperandKind::Reg(ty) => matches!(ty.kind(), Kind::Unsigned | Kind::Signed),
+        _ => false,
+    };
+    for e in elements {
+        match e.kind {
+            OperandKind::Reg(ty) if ty.bits() != want.bits() || ty.kind() == Kind::Packed => {
+                return Err(format!("{what} has {} bits, not `{ty}`", want.bits()));
+            }
+            _ => {}
+        }
+    }
+    if !bits && elements.iter().any(float) && elements.iter().any(int) {
+        return Err("a vector has elements of one type".into());
+    }
+    let constant = elements.iter().any(|e| e.kind == OperandKind::Int);
+    if !bits && (want != Ty::F32 && elements.iter().any(float) || want == Ty::F32 && constant) {
+        return Err(format!("{what} is `{want}`"));
+    }
+    Ok(())
 }
 
 /// A rule of tensors: as many coordinates as dimensions, five where rows are gathered.
@@ -127,6 +159,15 @@ pub(crate) fn dimensions(m: &Match, instr: &Instr<'_>, name: &str) -> Result<(),
         m.mods.iter().flatten().find_map(|x| x.strip_suffix('d')?.strip_prefix('.')?.parse().ok());
     let rows = m.mods.iter().flatten().any(|x| matches!(*x, ".tile::gather4" | ".tile::scatter4"));
     let want: usize = if rows { 5 } else { dimensions.unwrap_or(1) };
+    match parts.last().map(|p| &p.kind) {
+        Some(OperandKind::Vector(elements)) => {
+            let whole = |o: &Operand<'_>| matches!(o.kind, OperandKind::Reg(ty) if !Ty::S32.accepts(ty));
+            if elements.iter().any(whole) {
+                return Err("coordinates are integers of 32 bits".into());
+            }
+        }
+        _ => return Err("coordinates are a vector".into()),
+    }
     match registers(parts.last()) {
         have if have == want && parts.len() == 2 => Ok(()),
         have => Err(format!("this tensor has {want} coordinates, not {have}")),

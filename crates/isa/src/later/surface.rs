@@ -1,7 +1,8 @@
 //! `suld sust sured suq`
 
 use super::{coordinates, room};
-use crate::{Form, Match, Room, since};
+use crate::matching::stand_first;
+use crate::{Form, Instr, Match, Room, Since, Ty, since};
 
 const SETS: &[(&str, &str)] = &[
     (".geom", ".1d .2d .3d .a1d .a2d"),
@@ -19,6 +20,12 @@ const SETS: &[(&str, &str)] = &[
     (".query", ".width .height .depth .channel_data_type .channel_order .array_size .memory_layout"),
 ];
 
+/// A surface in a register, and geometries, came later.
+const NEEDS: &[(&str, Since)] =
+    &[("%a", since(31, 20)), (".a1d", since(30, 20)), (".a2d", since(30, 20)), (".3d", since(20, 20))];
+const FORMATTED: &[(&str, Since)] =
+    &[("%a", since(31, 20)), (".a1d", since(30, 30)), (".a2d", since(30, 30)), (".3d", since(20, 20))];
+
 /// At most 128 bits are accessed at once.
 fn narrow(m: &Match) -> Result<(), String> {
     let place = |name: &str| m.parsed.mods.iter().position(|s| s.name == name).and_then(|i| m.mods[i]);
@@ -28,15 +35,21 @@ fn narrow(m: &Match) -> Result<(), String> {
     }
 }
 
+fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
+    stand_first(instr, &[".b", ".p"])?;
+    coordinates(m, instr, "a", Ty::S32)?;
+    narrow(m)
+}
+
 /// `suld`
 pub const SULD: Room = room(
     &["suld"],
     "load from a surface",
     "9.7.12.1",
-    &[Form::new("suld.b.geom{.cop}{.vec}.type.clamp  d:vec.type, [a]:tuple", SETS, since(15, 11))
-        .needs(&[(".a1d", since(30, 20)), (".a2d", since(30, 20)), (".3d", since(20, 20))])
+    &[Form::new("suld.b.geom{.cop}{.vec}.type.clamp  d:vecs.type, [a]:tuple", SETS, since(15, 11))
+        .needs(NEEDS)
         .later()],
-    Some(|m, instr| coordinates(m, instr, "a").and_then(|()| narrow(m))),
+    Some(rule),
 );
 
 /// `sust`
@@ -45,12 +58,14 @@ pub const SUST: Room = room(
     "store to a surface",
     "9.7.12.2",
     &[
-        Form::new("sust.b.geom{.wcop}{.vec}.type.clamp  [a]:tuple, b:vec.type", SETS, since(15, 11))
-            .needs(&[(".a1d", since(30, 20)), (".a2d", since(30, 20)), (".3d", since(20, 20))])
+        Form::new("sust.b.geom{.wcop}{.vec}.type.clamp  [a]:tuple, b:vecs.type", SETS, since(15, 11))
+            .needs(NEEDS)
             .later(),
-        Form::new("sust.p.geom{.vec}.b32.clamp  [a]:tuple, b:vec.b32", SETS, since(20, 20)).later(),
+        Form::new("sust.p.geom{.wcop}{.vec}.b32.clamp  [a]:tuple, b:vecs.b32", SETS, since(20, 20))
+            .needs(FORMATTED)
+            .later(),
     ],
-    Some(|m, instr| coordinates(m, instr, "a").and_then(|()| narrow(m))),
+    Some(rule),
 );
 
 /// `sured`
@@ -59,14 +74,18 @@ pub const SURED: Room = room(
     "combine with what a surface holds",
     "9.7.12.3",
     &[
-        Form::new("sured.b.plain.add.atype.clamp  [a]:tuple, b:.atype", SETS, since(20, 20)).later(),
-        Form::new("sured.b.plain.order.otype.clamp  [a]:tuple, b:.otype", SETS, since(20, 20))
-            .needs(&[(".u64", since(81, 20)), (".s64", since(81, 20))])
+        Form::new("sured.b.plain.add.atype.clamp  [a]:tuple, b:>.atype", SETS, since(20, 20))
+            .needs(NEEDS)
             .later(),
-        Form::new("sured.b.plain.bit.b32.clamp  [a]:tuple, b:b32", SETS, since(20, 20)).later(),
-        Form::new("sured.p.plain.op.b32.clamp  [a]:tuple, b:b32", SETS, since(20, 20)).later(),
+        Form::new("sured.b.plain.order.otype.clamp  [a]:tuple, b:>.otype", SETS, since(20, 20))
+            .needs(&[("%a", since(31, 20)), (".u64", since(81, 50)), (".s64", since(81, 50))])
+            .later(),
+        Form::new("sured.b.plain.bit.b32.clamp  [a]:tuple, b:>.b32", SETS, since(20, 20))
+            .needs(NEEDS)
+            .later(),
+        Form::new("sured.p.plain.op.b32.clamp  [a]:tuple, b:>.b32", SETS, since(20, 20)).needs(NEEDS).later(),
     ],
-    Some(|m, instr| coordinates(m, instr, "a").and_then(|()| narrow(m))),
+    Some(rule),
 );
 
 /// `suq`
@@ -75,7 +94,7 @@ pub const SUQ: Room = room(
     "ask a surface for what it is",
     "9.7.12.4",
     &[Form::new("suq.query.b32  d:b32, [a]:handle", SETS, since(15, 11))
-        .needs(&[(".array_size", since(41, 30)), (".memory_layout", since(42, 30))])
+        .needs(&[("%a", since(31, 20)), (".array_size", since(41, 30)), (".memory_layout", since(42, 30))])
         .later()],
     None,
 );

@@ -38,8 +38,8 @@ pub const ROOM: Room = room(
     "tensor memory, and multiplying what is in it",
     "9.7.17",
     &[
-        form!("tcgen05.alloc.group.sync.aligned{.ss}.b32  [d]:b64, n:u32<32../32>"),
-        form!("tcgen05.dealloc.group.sync.aligned.b32  t:b32!, n:u32<32../32>"),
+        form!("tcgen05.alloc.group.sync.aligned{.ss}.b32  [d]:b64@.shared, n:u32<2^32..512>"),
+        form!("tcgen05.dealloc.group.sync.aligned.b32  t:b32!, n:u32<2^32..512>"),
         form!("tcgen05.relinquish_alloc_permit.group.sync.aligned"),
         form!("tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32  d:*b32, [t]:b32"),
         form!("tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32  d:*b32, [t]:b32, h:u32#"),
@@ -56,9 +56,9 @@ pub const ROOM: Room = room(
         form!("tcgen05.shift.group.down  [t]:b32"),
         form!("tcgen05.fence::before_thread_sync"),
         form!("tcgen05.fence::after_thread_sync"),
-        form!("tcgen05.commit.group.mbarrier::arrive::one{.cluster}.b64  [mbar]:b64"),
+        form!("tcgen05.commit.group.mbarrier::arrive::one{.cluster}.b64  [mbar]:b64@.shared"),
         form!(
-            "tcgen05.commit.group.mbarrier::arrive::one{.cluster}.multicast::cluster.b64  [mbar]:b64, mask:b16"
+            "tcgen05.commit.group.mbarrier::arrive::one{.cluster}.multicast::cluster.b64  [mbar]:b64@.shared, mask:u16"
         ),
         form!("tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, i:b32!, p:pred<0..1>"),
         form!(
@@ -150,7 +150,7 @@ fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
         }
     }
     if has(".ashift") {
-        let in_memory = operand(m, instr, "a").is_some_and(|o| o.kind == OperandKind::Address);
+        let in_memory = operand(m, instr, "a").is_some_and(|o| matches!(o.kind, OperandKind::Address(_)));
         if !in_memory {
             return Err("`.ashift` is for rows in tensor memory".into());
         }

@@ -1,12 +1,13 @@
 //! `tex tld4 txq istypep`
 
-use super::{coordinates, operand, room};
-use crate::{Form, Instr, Match, Operand, OperandKind, Room, since};
+use super::{coordinates, group, operand, room};
+use crate::matching::stand_first;
+use crate::{Form, Instr, Kind, Match, Operand, OperandKind, Room, Since, Ty, since};
 
 const SETS: &[(&str, &str)] = &[
     (".geom", ".1d .2d .3d .a1d .a2d .cube .acube .2dms .a2dms"),
     (".level_geom", ".1d .2d .3d .a1d .a2d .cube .acube"),
-    (".dtype", ".u32 .s32 .f32"),
+    (".dtype", ".u32 .s32"),
     (".ctype", ".s32 .f32"),
     (".comp", ".r .g .b .a"),
     (".gather", ".2d .a2d .cube .acube"),
@@ -19,7 +20,10 @@ const SETS: &[(&str, &str)] = &[
     (".reftype", ".texref .samplerref .surfref"),
 ];
 
-const NEEDS: &[(&str, crate::Since)] = &[
+const NEEDS: &[(&str, Since)] = &[
+    ("%t", since(31, 20)),
+    ("=e", since(43, 30)),
+    ("=p", since(71, 60)),
     (".a1d", since(30, 20)),
     (".a2d", since(30, 20)),
     (".cube", since(30, 20)),
@@ -38,6 +42,9 @@ pub const TEX: Room = room(
         Form::new("tex.geom.v4.dtype.ctype  d:4*.dtype{|p:pred}, [t]:tuple{, e:operand}{, f:operand}", SETS, since(10, 10))
             .needs(NEEDS)
             .later(),
+        Form::new("tex.geom.v4.f32.ctype  d:4*b32{|p:pred}, [t]:tuple{, e:operand}{, f:operand}", SETS, since(10, 10))
+            .needs(NEEDS)
+            .later(),
         Form::new("tex.geom.v4.f16.ctype  d:4*b16{|p:pred}, [t]:tuple{, e:operand}{, f:operand}", SETS, since(42, 53))
             .needs(NEEDS)
             .later(),
@@ -49,108 +56,192 @@ pub const TEX: Room = room(
             SETS,
             since(31, 20),
         )
+        .needs(NEEDS)
+        .later(),
+        Form::new(
+            "tex.base.level_geom.v4.f32.ctype  d:4*b32{|p:pred}, [t]:tuple{, e:operand}{, f:operand}",
+            SETS,
+            since(31, 20),
+        )
+        .needs(NEEDS)
         .later(),
         Form::new(
             "tex.level.level_geom.v4.dtype.ctype  d:4*.dtype{|p:pred}, [t]:tuple, lod:operand{, e:operand}{, f:operand}",
             SETS,
             since(31, 20),
         )
+        .needs(NEEDS)
+        .later(),
+        Form::new(
+            "tex.level.level_geom.v4.f32.ctype  d:4*b32{|p:pred}, [t]:tuple, lod:operand{, e:operand}{, f:operand}",
+            SETS,
+            since(31, 20),
+        )
+        .needs(NEEDS)
         .later(),
         Form::new(
             "tex.grad.level_geom.v4.dtype.ctype  d:4*.dtype{|p:pred}, [t]:tuple, dx:operand, dy:operand{, e:operand}{, f:operand}",
             SETS,
             since(31, 20),
         )
+        .needs(NEEDS)
+        .later(),
+        Form::new(
+            "tex.grad.level_geom.v4.f32.ctype  d:4*b32{|p:pred}, [t]:tuple, dx:operand, dy:operand{, e:operand}{, f:operand}",
+            SETS,
+            since(31, 20),
+        )
+        .needs(NEEDS)
         .later(),
         Form::new(
             "tex.base.level_geom.v2.f16x2.ctype  d:2*f16x2{|p:pred}, [t]:tuple{, e:operand}{, f:operand}",
             SETS,
             since(42, 53),
         )
+        .needs(NEEDS)
         .later(),
         Form::new(
             "tex.level.level_geom.v2.f16x2.ctype  d:2*f16x2{|p:pred}, [t]:tuple, lod:operand{, e:operand}{, f:operand}",
             SETS,
             since(42, 53),
         )
+        .needs(NEEDS)
         .later(),
         Form::new(
             "tex.grad.level_geom.v2.f16x2.ctype  d:2*f16x2{|p:pred}, [t]:tuple, dx:operand, dy:operand{, e:operand}{, f:operand}",
             SETS,
             since(42, 53),
         )
+        .needs(NEEDS)
         .later(),
         Form::new("tex.base.level_geom.v4.f16.ctype  d:4*b16{|p:pred}, [t]:tuple{, e:operand}{, f:operand}", SETS, since(42, 53))
+            .needs(NEEDS)
             .later(),
         Form::new(
             "tex.level.level_geom.v4.f16.ctype  d:4*b16{|p:pred}, [t]:tuple, lod:operand{, e:operand}{, f:operand}",
             SETS,
             since(42, 53),
         )
+        .needs(NEEDS)
         .later(),
         Form::new(
             "tex.grad.level_geom.v4.f16.ctype  d:4*b16{|p:pred}, [t]:tuple, dx:operand, dy:operand{, e:operand}{, f:operand}",
             SETS,
             since(42, 53),
         )
+        .needs(NEEDS)
         .later(),
     ],
-    Some(|m, instr| coordinates(m, instr, "t").and_then(|()| trailing(m, instr))),
+    Some(rule),
 );
 
-/// What stands behind the coordinates: levels and values to compare with are scalars of 32 bits, gradients and offsets vectors as long as the
-/// geometry has dimensions, three of them written as four. Cubes have no offsets and no integer coordinates.
+fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
+    stand_first(instr, &[".base", ".level", ".grad"])?;
+    coordinates(m, instr, "t", ctype(m))?;
+    // A function is made of these, whose parameters are what they say.
+    let whole = |o: &Operand<'_>| matches!(o.kind, OperandKind::Reg(ty) if matches!(ty.kind(), Kind::Signed | Kind::Unsigned));
+    let strict = m.mods.contains(&Some(".grad")) && m.mods.contains(&Some(".f16x2")) && ctype(m) == Ty::F32;
+    if strict
+        && let Some(OperandKind::Tuple(parts)) = operand(m, instr, "t").map(|o| &o.kind)
+        && let Some(OperandKind::Vector(elements)) = parts.last().map(|p| &p.kind)
+        && elements.iter().all(whole)
+    {
+        return Err("coordinates are `.f32`".into());
+    }
+    trailing(m, instr)
+}
+
+/// What stands behind the coordinates: levels and slopes, offsets, depths to compare with; three dimensions are written as four. Cubes
+/// have no offsets and no integer coordinates.
 fn trailing(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     let is = |name: &str| m.mods.iter().flatten().any(|x| *x == name);
     let cube = is(".cube") || is(".acube");
-    let ctype = m.mods.iter().flatten().last().copied();
-    if cube && ctype == Some(".s32") {
+    let ty = ctype(m);
+    if cube && ty == Ty::S32 {
         return Err("coordinates of a cube are `.f32`".into());
     }
-    if (is(".2dms") || is(".a2dms")) && ctype == Some(".f32") {
+    let samples = is(".2dms") || is(".a2dms");
+    if samples && ty == Ty::F32 {
         return Err("coordinates of samples are `.s32`".into());
     }
-    let narrow = |o: &Operand<'_>| match &o.kind {
-        OperandKind::Reg(ty) => ty.bits() == 32,
-        _ => true,
+    let size = if is(".1d") || is(".a1d") {
+        1
+    } else if is(".2d") || is(".a2d") || samples {
+        2
+    } else {
+        4
     };
-    for name in ["lod", "dx", "dy", "e", "f"] {
-        let Some(o) = operand(m, instr, name) else { continue };
-        let (whole, elements) = match &o.kind {
-            OperandKind::Vector(elements) => (false, &elements[..]),
-            _ => (true, std::slice::from_ref(o)),
-        };
-        if !elements.iter().all(narrow) {
-            return Err(format!("`{name}` has 32 bits, or elements of 32 bits"));
-        }
-        let wanted = match name {
-            "dx" | "dy" if is(".1d") || is(".a1d") => Some(1),
-            "dx" | "dy" if is(".2d") || is(".a2d") => Some(2),
-            "dx" | "dy" => Some(4),
-            "e" if is(".1d") || is(".a1d") => Some(1),
-            "e" if is(".2d") || is(".a2d") => Some(2),
-            "e" if is(".3d") => Some(4),
-            _ => None,
-        };
-        match (name, whole) {
-            ("e", true) if operand(m, instr, "f").is_some() && wanted.is_some_and(|n| n > 1) => {
-                return Err("offsets are a vector".into());
-            }
-            ("dx" | "dy", true) => return Err(format!("`{name}` is a vector")),
-            ("f" | "lod", false) if elements.len() > 1 || name == "f" => {
-                return Err(format!("`{name}` is no vector"));
-            }
-            (_, false) if cube && name == "e" => return Err("cubes have no offsets".into()),
-            (_, false) if wanted.is_some_and(|n| n != elements.len()) => {
-                return Err(format!("`{name}` has another number of elements than the geometry"));
-            }
-            (_, false) if !matches!(elements.len(), 1 | 2 | 4) => {
-                return Err(format!("`{name}` has 1, 2 or 4 elements"));
-            }
-            _ => {}
+    fn elements<'a>(o: &'a Operand<'a>) -> (&'a [Operand<'a>], bool) {
+        match &o.kind {
+            OperandKind::Vector(elements) => (elements, true),
+            _ => (std::slice::from_ref(o), false),
         }
     }
-    Ok(())
+    if let Some(lod) = operand(m, instr, "lod") {
+        let (lod, _) = elements(lod);
+        group(lod, ty, "a level")?;
+        if ty == Ty::F32 && lod.iter().any(|e| !may_be_float(e)) {
+            return Err("a level is `.f32` here".into());
+        }
+        if !matches!(lod.len(), 1 | 2 | 4) {
+            return Err("a level is one number".into());
+        }
+    }
+    for name in ["dx", "dy"] {
+        let Some(o) = operand(m, instr, name) else { continue };
+        let (slope, vector) = elements(o);
+        if !vector || slope.len() != size {
+            return Err(format!("`{name}` is a vector of {size}"));
+        }
+        group(slope, Ty::F32, "a slope")?;
+        let bits = slope.iter().any(|e| matches!(e.kind, OperandKind::Reg(ty) if ty.kind() == Kind::Bits));
+        if !bits && !slope.iter().all(may_be_float) {
+            return Err("a slope is `.f32`".into());
+        }
+    }
+    // One more operand is a vector of offsets, or what to compare depths with; two are both.
+    let (Some(e), f) = (operand(m, instr, "e"), operand(m, instr, "f")) else { return Ok(()) };
+    let (offsets, vector) = elements(e);
+    let depths = ty == Ty::F32 && !is(".3d");
+    if f.is_none() && !vector && depths {
+        return if matches!(e.kind, OperandKind::Reg(ty) if ty.bits() != 32) { depth(e) } else { Ok(()) };
+    }
+    if cube {
+        return Err("cubes have no offsets".into());
+    }
+    if size == 4 && !vector {
+        return Err("offsets are a vector".into());
+    }
+    group(offsets, Ty::S32, "an offset")?;
+    if vector && (offsets.len() < size || !matches!(offsets.len(), 1 | 2 | 4)) {
+        return Err(format!("this geometry has {size} offsets, not {}", offsets.len()));
+    }
+    match f {
+        None => Ok(()),
+        Some(_) if !depths => {
+            Err("only coordinates of type `.f32` of one or two dimensions and cubes have depths".into())
+        }
+        Some(f) => depth(f),
+    }
+}
+
+/// What depths are compared with.
+fn depth(o: &Operand<'_>) -> Result<(), String> {
+    match &o.kind {
+        OperandKind::Vector(_) => Err("a depth is no vector".into()),
+        OperandKind::Int => Err("a depth is `.f32`".into()),
+        OperandKind::Reg(ty) if ty.bits() != 32 => Err("a depth has 32 bits".into()),
+        _ => Ok(()),
+    }
+}
+
+fn may_be_float(o: &Operand<'_>) -> bool {
+    matches!(o.kind, OperandKind::Float(_) | OperandKind::Reg(Ty::F32 | Ty::B32))
+}
+
+/// The type of the coordinates.
+fn ctype(m: &Match) -> Ty {
+    if m.mods.iter().flatten().last() == Some(&".s32") { Ty::S32 } else { Ty::F32 }
 }
 
 /// `tld4`
@@ -158,14 +249,39 @@ pub const TLD4: Room = room(
     &["tld4"],
     "one component of the four texels around a place",
     "9.7.11.4",
-    &[Form::new(
-        "tld4.comp.gather.v4.dtype.f32  d:4*.dtype{|p:pred}, [t]:tuple{, e:operand}{, f:operand}",
-        SETS,
-        since(22, 20),
-    )
-    .needs(&[(".a2d", since(43, 30)), (".cube", since(43, 30)), (".acube", since(43, 30))])
-    .later()],
-    Some(|m, instr| coordinates(m, instr, "t").and_then(|()| trailing(m, instr))),
+    &[
+        Form::new(
+            "tld4.comp.gather.v4.dtype.f32  d:4*.dtype{|p:pred}, [t]:tuple{, e:operand}{, f:operand}",
+            SETS,
+            since(22, 20),
+        )
+        .needs(&[
+            ("%t", since(31, 20)),
+            ("=e", since(43, 30)),
+            ("=p", since(71, 60)),
+            ("=e", since(22, 30)),
+            (".a2d", since(43, 30)),
+            (".cube", since(43, 30)),
+            (".acube", since(43, 30)),
+        ])
+        .later(),
+        Form::new(
+            "tld4.comp.gather.v4.f32.f32  d:4*b32{|p:pred}, [t]:tuple{, e:operand}{, f:operand}",
+            SETS,
+            since(22, 20),
+        )
+        .needs(&[
+            ("%t", since(31, 20)),
+            ("=e", since(43, 30)),
+            ("=p", since(71, 60)),
+            ("=e", since(22, 30)),
+            (".a2d", since(43, 30)),
+            (".cube", since(43, 30)),
+            (".acube", since(43, 30)),
+        ])
+        .later(),
+    ],
+    Some(rule),
 );
 
 /// `txq`
@@ -176,15 +292,20 @@ pub const TXQ: Room = room(
     &[
         Form::new("txq.tquery.b32  d:b32, [a]:handle", SETS, since(15, 10))
             .needs(&[
+                ("%a", since(31, 20)),
                 (".array_size", since(41, 30)),
                 (".num_mipmap_levels", since(41, 30)),
                 (".num_samples", since(41, 30)),
             ])
             .later(),
-        Form::new("txq.level.tlquery.b32  d:b32, [a]:handle, lod:b32", SETS, since(43, 20)).later(),
-        Form::new("txq.squery.b32  d:b32, [a]:handle", SETS, since(15, 10)).later(),
+        Form::new("txq.level.tlquery.b32  d:b32, [a]:handle, lod:u32", SETS, since(43, 20))
+            .needs(&[("%a", since(31, 20))])
+            .later(),
+        Form::new("txq.squery.b32  d:b32, [a]:handle", SETS, since(15, 10))
+            .needs(&[("%a", since(31, 20))])
+            .later(),
     ],
-    None,
+    Some(|_, instr| stand_first(instr, &[".level"])),
 );
 
 /// `istypep`

@@ -4,7 +4,7 @@
 
 use super::{count, operand, room};
 use crate::matching::stand_first;
-use crate::{Form, Instr, Match, OperandKind, Room, since};
+use crate::{Form, Instr, Match, OperandKind, Room, Since, since};
 
 const SETS: &[(&str, &str)] = &[
     (
@@ -42,14 +42,17 @@ const SETS: &[(&str, &str)] = &[
     (".byte2", ".u8 .s8"),
 ];
 
+/// Integers with a sign times some without.
+const MIXED: &[(&str, Since)] = &[(".u8.s8", since(84, 90))];
+
 macro_rules! form {
     ($syntax:literal) => {
-        Form::new($syntax, SETS, since(80, 90)).only("90a").later()
+        Form::new($syntax, SETS, since(80, 90)).needs(MIXED).only("90a").later()
     };
 }
 macro_rules! sparse {
     ($syntax:literal) => {
-        Form::new($syntax, SETS, since(82, 90)).only("90a").later()
+        Form::new($syntax, SETS, since(82, 90)).needs(MIXED).only("90a").later()
     };
 }
 
@@ -59,70 +62,72 @@ pub const ROOM: Room = room(
     "multiply matrices and add, in the background",
     "9.7.16.5",
     &[
-        form!("wgmma.fence.sync.aligned"),
-        form!("wgmma.commit_group.sync.aligned"),
-        form!("wgmma.wait_group.sync.aligned  n:u32#<0..7>"),
+        form!("wgmma.fence.sync{.aligned}"),
+        form!("wgmma.commit_group.sync{.aligned}"),
+        form!("wgmma.wait_group.sync{.aligned}  n:u32#<0..>"),
         form!(
-            "wgmma.mma_async.sync.aligned.k16.dtype.f16.f16  d:*.dtype, a:b64!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, k:s32#<0..1>, l:s32#<0..1>"
-        ),
-        form!(
-            "wgmma.mma_async.sync.aligned.k16.dtype.f16.f16  d:*.dtype, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, l:s32#<0..1>"
+            "wgmma.mma_async.sync{.aligned}.k16.dtype.f16.f16  d:*.dtype, a:b64!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, k:s32#<0..1>, l:s32#<0..1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.k16.f32.bf16.bf16  d:*f32, a:b64!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, k:s32#<0..1>, l:s32#<0..1>"
+            "wgmma.mma_async.sync{.aligned}.k16.dtype.f16.f16  d:*.dtype, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, l:s32#<0..1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.k16.f32.bf16.bf16  d:*f32, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, l:s32#<0..1>"
+            "wgmma.mma_async.sync{.aligned}.k16.f32.bf16.bf16  d:*f32, a:b64!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, k:s32#<0..1>, l:s32#<0..1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.k8.f32.tf32.tf32  d:*f32, a:b64!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
+            "wgmma.mma_async.sync{.aligned}.k16.f32.bf16.bf16  d:*f32, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, l:s32#<0..1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.k8.f32.tf32.tf32  d:*f32, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
+            "wgmma.mma_async.sync{.aligned}.k8.f32.tf32.tf32  d:*f32, a:b64!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.k32.dtype.f8.f8b  d:*.dtype, a:b64!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
+            "wgmma.mma_async.sync{.aligned}.k8.f32.tf32.tf32  d:*f32, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.k32.dtype.f8.f8b  d:*.dtype, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
+            "wgmma.mma_async.sync{.aligned}.k32.dtype.f8.f8b  d:*.dtype, a:b64!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.i32{.satfinite}.s32.byte.byte2  d:*s32, a:b64!, b:b64!, s:pred<0..1>"
+            "wgmma.mma_async.sync{.aligned}.k32.dtype.f8.f8b  d:*.dtype, a:4*b32!, b:b64!, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         form!(
-            "wgmma.mma_async.sync.aligned.i32{.satfinite}.s32.byte.byte2  d:*s32, a:4*b32!, b:b64!, s:pred<0..1>"
+            "wgmma.mma_async.sync{.aligned}.i32{.satfinite}.s32.byte.byte2  d:*s32, a:b64!, b:b64!, s:pred<0..1>"
         ),
-        form!("wgmma.mma_async.sync.aligned.k256.s32.b1.b1.and.popc  d:*s32, a:b64!, b:b64!, s:pred<0..1>"),
-        form!("wgmma.mma_async.sync.aligned.k256.s32.b1.b1.and.popc  d:*s32, a:4*b32!, b:b64!, s:pred<0..1>"),
-        sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k32.dtype.f16.f16  d:*.dtype, a:b64!, b:b64!, e:b32!, f:u32#<0..1>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, k:s32#<0..1>, l:s32#<0..1>"
+        form!(
+            "wgmma.mma_async.sync{.aligned}.i32{.satfinite}.s32.byte.byte2  d:*s32, a:4*b32!, b:b64!, s:pred<0..1>"
         ),
-        sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k32.dtype.f16.f16  d:*.dtype, a:4*b32!, b:b64!, e:b32!, f:u32#<0..1>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, l:s32#<0..1>"
-        ),
-        sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k32.f32.bf16.bf16  d:*f32, a:b64!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, k:s32#<0..1>, l:s32#<0..1>"
+        form!("wgmma.mma_async.sync{.aligned}.k256.s32.b1.b1.and.popc  d:*s32, a:b64!, b:b64!, s:pred<0..1>"),
+        form!(
+            "wgmma.mma_async.sync{.aligned}.k256.s32.b1.b1.and.popc  d:*s32, a:4*b32!, b:b64!, s:pred<0..1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k32.f32.bf16.bf16  d:*f32, a:4*b32!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, l:s32#<0..1>"
+            "wgmma.mma_async.sp.sync{.aligned}.k32.dtype.f16.f16  d:*.dtype, a:b64!, b:b64!, e:b32!, f:u32#<0..1>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, k:s32#<0..1>, l:s32#<0..1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k16.f32.tf32.tf32  d:*f32, a:b64!, b:b64!, e:b32!, f:u32#<0..1>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
+            "wgmma.mma_async.sp.sync{.aligned}.k32.dtype.f16.f16  d:*.dtype, a:4*b32!, b:b64!, e:b32!, f:u32#<0..1>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, l:s32#<0..1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k16.f32.tf32.tf32  d:*f32, a:4*b32!, b:b64!, e:b32!, f:u32#<0..1>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
+            "wgmma.mma_async.sp.sync{.aligned}.k32.f32.bf16.bf16  d:*f32, a:b64!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, k:s32#<0..1>, l:s32#<0..1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k64.dtype.f8.f8b  d:*.dtype, a:b64!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
+            "wgmma.mma_async.sp.sync{.aligned}.k32.f32.bf16.bf16  d:*f32, a:4*b32!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>, l:s32#<0..1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.k64.dtype.f8.f8b  d:*.dtype, a:4*b32!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
+            "wgmma.mma_async.sp.sync{.aligned}.k16.f32.tf32.tf32  d:*f32, a:b64!, b:b64!, e:b32!, f:u32#<0..1>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.i64{.satfinite}.s32.byte.byte2  d:*s32, a:b64!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>"
+            "wgmma.mma_async.sp.sync{.aligned}.k16.f32.tf32.tf32  d:*f32, a:4*b32!, b:b64!, e:b32!, f:u32#<0..1>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
         ),
         sparse!(
-            "wgmma.mma_async.sp.sync.aligned.i64{.satfinite}.s32.byte.byte2  d:*s32, a:4*b32!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>"
+            "wgmma.mma_async.sp.sync{.aligned}.k64.dtype.f8.f8b  d:*.dtype, a:b64!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
+        ),
+        sparse!(
+            "wgmma.mma_async.sp.sync{.aligned}.k64.dtype.f8.f8b  d:*.dtype, a:4*b32!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>, i:s32#<-1;1>, j:s32#<-1;1>"
+        ),
+        sparse!(
+            "wgmma.mma_async.sp.sync{.aligned}.i64{.satfinite}.s32.byte.byte2  d:*s32, a:b64!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>"
+        ),
+        sparse!(
+            "wgmma.mma_async.sp.sync{.aligned}.i64{.satfinite}.s32.byte.byte2  d:*s32, a:4*b32!, b:b64!, e:b32!, f:u32#<0..0>, s:pred<0..1>"
         ),
     ],
     Some(rule),

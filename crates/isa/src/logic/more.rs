@@ -2,6 +2,7 @@
 //!
 //! `cnot` since PTX 1.0; `shf` since PTX 3.1, sm_32; `lop3` since PTX 4.3, sm_50.
 
+use crate::matching::stand_first;
 use crate::{Cx, Form, Room, since};
 use hostwarp_ir::{Elem, IntBin, IntCmp, Type, Value};
 
@@ -70,7 +71,7 @@ pub const SHF: Room = Room {
         Form::new("shf.l.mode.b32  d:b32, a:b32, b:b32, c:u32", SETS, since(31, 32)),
         Form::new("shf.r.mode.b32  d:b32, a:b32, b:b32, c:u32", SETS, since(31, 32)),
     ],
-    rule: None,
+    rule: Some(|_, instr| stand_first(instr, &[".l", ".r"])),
     meaning: |cx| {
         let (a, b, c) = (cx.src("a"), cx.src("b"), cx.src("c"));
         let n = if cx.has(".clamp") {

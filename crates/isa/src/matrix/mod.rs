@@ -172,7 +172,7 @@ fn held(elements: usize, ty: &str) -> usize {
 }
 
 fn mma_rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
-    stand_first(instr, &[".sp", ".sp::ordered_metadata"])?;
+    stand_first(instr, &[".sp"])?;
     let Some((rows, columns, depth)) = extents(m) else { return Ok(()) };
     let [d, a, b, c] = types(m)[..] else { return Ok(()) };
     let has = |name: &str| m.mods.iter().flatten().any(|x| *x == name);
@@ -226,6 +226,8 @@ const WMMA_NEEDS: &[(&str, Since)] = &[
     (".f64", since(70, 80)),
     (".and", since(71, 80)),
     (".shared::cta", since(78, 70)),
+    (".aligned", since(63, 70)),
+    ("-.aligned", since(63, 70)),
 ];
 
 macro_rules! wmma {
@@ -243,61 +245,66 @@ pub const WMMA: Room = Room {
     section: "9.7.15.4",
     forms: &[
         wmma!(
-            "wmma.load.frag.sync.aligned.layout.shape{.ss}.type  d:*b32, [p]:b64{, stride:u32}",
+            "wmma.load.frag.sync{.aligned}.layout.shape{.ss}.type  d:*b32, [p]:b64{, stride:u32}",
             since(60, 70)
         ),
         wmma!(
-            "wmma.load.frag.sync.aligned.layout.m16n16k8{.ss}.tf32  d:4*b32, [p]:b64{, stride:u32}",
+            "wmma.load.frag.sync{.aligned}.layout.m16n16k8{.ss}.tf32  d:4*b32, [p]:b64{, stride:u32}",
             since(70, 80)
         ),
         wmma!(
-            "wmma.load.frag.sync.aligned.layout.m8n8k4{.ss}.f64  d:1*f64, [p]:b64{, stride:u32}",
+            "wmma.load.frag.sync{.aligned}.layout.m8n8k4{.ss}.f64  d:1*f64, [p]:b64{, stride:u32}",
             since(70, 80)
         ),
         wmma!(
-            "wmma.load.a.sync.aligned.row.m8n8k32{.ss}.nibble  d:1*b32, [p]:b64{, stride:u32}",
+            "wmma.load.a.sync{.aligned}.row.m8n8k32{.ss}.nibble  d:1*b32, [p]:b64{, stride:u32}",
             since(63, 75)
         ),
         wmma!(
-            "wmma.load.b.sync.aligned.col.m8n8k32{.ss}.nibble  d:1*b32, [p]:b64{, stride:u32}",
+            "wmma.load.b.sync{.aligned}.col.m8n8k32{.ss}.nibble  d:1*b32, [p]:b64{, stride:u32}",
             since(63, 75)
         ),
-        wmma!("wmma.load.a.sync.aligned.row.m8n8k128{.ss}.b1  d:1*b32, [p]:b64{, stride:u32}", since(63, 75)),
-        wmma!("wmma.load.b.sync.aligned.col.m8n8k128{.ss}.b1  d:1*b32, [p]:b64{, stride:u32}", since(63, 75)),
+        wmma!("wmma.load.a.sync{.aligned}.row.m8n8k128{.ss}.b1  d:1*b32, [p]:b64{, stride:u32}", since(63, 75)),
+        wmma!("wmma.load.b.sync{.aligned}.col.m8n8k128{.ss}.b1  d:1*b32, [p]:b64{, stride:u32}", since(63, 75)),
         wmma!(
-            "wmma.load.c.sync.aligned.layout.any_shape{.ss}.acc  d:*.acc, [p]:b64{, stride:u32}",
+            "wmma.load.c.sync{.aligned}.layout.any_shape{.ss}.acc  d:*.acc, [p]:b64{, stride:u32}",
             since(60, 70)
         ),
         wmma!(
-            "wmma.store.d.sync.aligned.layout.any_shape{.ss}.acc  [p]:b64, d:*.acc!{, stride:u32}",
+            "wmma.store.d.sync{.aligned}.layout.any_shape{.ss}.acc  [p]:b64, d:*.acc!{, stride:u32}",
             since(60, 70)
         ),
         wmma!(
-            "wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype{.satfinite}  d:*.dtype, a:8*b32!, b:8*b32!, c:*.ctype!",
+            "wmma.mma.sync{.aligned}.alayout.blayout.shape.dtype.ctype  d:*.dtype, a:8*b32!, b:8*b32!, c:*.ctype!",
             since(60, 70)
         ),
         wmma!(
-            "wmma.mma.sync.aligned.alayout.blayout.shape.s32.byte.byte2.s32{.satfinite}  d:8*s32, a:*b32!, b:*b32!, c:8*s32!",
+            "wmma.mma.sync{.aligned}.alayout.blayout.shape.dtype.ctype.satfinite  d:*.dtype, a:8*b32!, b:8*b32!, c:*.ctype!",
+            since(60, 70)
+        )
+        .until(since(65, 70)),
+        wmma!(
+            "wmma.mma.sync{.aligned}.alayout.blayout.shape.s32.byte.byte2.s32{.satfinite}  d:8*s32, a:*b32!, b:*b32!, c:8*s32!",
             since(63, 72)
         ),
         wmma!(
-            "wmma.mma.sync.aligned.alayout.blayout.shape.f32.bf16.bf16.f32  d:8*f32, a:*b32!, b:*b32!, c:8*f32!",
+            "wmma.mma.sync{.aligned}.alayout.blayout.shape.f32.bf16.bf16.f32  d:8*f32, a:*b32!, b:*b32!, c:8*f32!",
             since(70, 80)
         ),
         wmma!(
-            "wmma.mma.sync.aligned.alayout.blayout.m16n16k8.f32.tf32.tf32.f32  d:8*f32, a:4*b32!, b:4*b32!, c:8*f32!",
+            "wmma.mma.sync{.aligned}.alayout.blayout.m16n16k8.f32.tf32.tf32.f32  d:8*f32, a:4*b32!, b:4*b32!, c:8*f32!",
             since(70, 80)
         ),
         wmma!(
-            "wmma.mma.sync.aligned.alayout.blayout.m8n8k4{.rnd}.f64.f64.f64.f64  d:2*f64, a:1*f64!, b:1*f64!, c:2*f64!",
+            "wmma.mma.sync{.aligned}.alayout.blayout.m8n8k4{.rnd}.f64.f64.f64.f64  d:2*f64, a:1*f64!, b:1*f64!, c:2*f64!",
             since(70, 80)
         ),
         wmma!(
-            "wmma.mma.sync.aligned.row.col.m8n8k32.s32.nibble.nibble2.s32{.satfinite}  d:2*s32, a:1*b32!, b:1*b32!, c:2*s32!",
+            "wmma.mma.sync{.aligned}.row.col.m8n8k32.s32.nibble.nibble2.s32{.satfinite}  d:2*s32, a:1*b32!, b:1*b32!, c:2*s32!",
             since(63, 75)
         ),
         wmma!(
-            "wmma.mma.bitop.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32  d:2*s32, a:1*b32!, b:1*b32!, c:2*s32!",
+            "wmma.mma.bitop.popc.sync{.aligned}.row.col.m8n8k128.s32.b1.b1.s32  d:2*s32, a:1*b32!, b:1*b32!, c:2*s32!",
             since(63, 75)
         ),
     ],
@@ -311,7 +318,7 @@ pub const WMMA: Room = Room {
 };
 
 fn wmma_rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
-    stand_first(instr, &[".load", ".store", ".mma"])?;
+    stand_first(instr, &[".load", ".store", ".mma", ".a", ".b", ".c", ".d"])?;
     let Some((rows, columns, depth)) = extents(m) else { return Ok(()) };
     let has = |name: &str| m.mods.iter().flatten().any(|x| *x == name);
     let all = types(m);
