@@ -371,7 +371,7 @@ impl<'m> Body<'m> {
                         .filter(|_| matches!(address.base, Base::Variable(_)));
                     let space = space_of(m, addresses).or_else(|| space_named(within?));
                     fine &= own_kind || self.address_fits(c, operand.span, address, space, m);
-                    fine &= m.opcode != "ld" || self.may_be_loaded(c, address.base, operand.span);
+                    fine &= m.opcode != "ld" || self.may_be_loaded(c, address.base, operand.span, m);
                     fine &= m.opcode != "st" || may_be_stored(c, address.base, space, operand.span);
                     addresses += 1;
                 }
@@ -440,9 +440,14 @@ impl<'m> Body<'m> {
     }
 
     /// A function does not read what it returns. What calls return is looked at when all of them are known.
-    fn may_be_loaded(&mut self, c: &mut Checker<'m>, base: Base, span: Span) -> bool {
+    fn may_be_loaded(&mut self, c: &mut Checker<'m>, base: Base, span: Span, m: &Match) -> bool {
         let Base::Variable(index) = base else { return true };
         let var = c.variables[index as usize];
+        if !self.in_function && index < self.first_variable && m.mods.contains(&Some(".param::func")) {
+            let text = format!("`{}` is a parameter of a kernel: `.param::entry`", var.name);
+            c.report(Diagnostic::new(Code::SpaceMismatch, text, span));
+            return false;
+        }
         if var.space != Space::Param || var.place != Place::Local || var.read_only {
             return true;
         }
@@ -528,7 +533,12 @@ impl<'m> Body<'m> {
                 let wide_space = matches!(space, None | Some(ir::Space::Global));
                 let bits = reg.ty.bits();
                 // ptxas makes functions of these, which take addresses of both sizes.
-                let takes_both = matches!(m.opcode, "ldmatrix" | "stmatrix" | "wmma" | "cp");
+                let function = matches!(m.opcode, "st" | "red") && m.has(".async");
+                let takes_both = function
+                    || match m.opcode {
+                        "cp" => !m.has(".bulk"),
+                        other => matches!(other, "ldmatrix" | "stmatrix" | "wmma" | "createpolicy"),
+                    };
                 if bits == 32 && c.out.address_size == 64 && wide_space && !takes_both {
                     let text = "this address has 32 bits, those of the module have 64";
                     c.report(

@@ -292,12 +292,23 @@ impl<'m> Checker<'m> {
         });
         let mut version = None;
         let mut target = None;
+        let mut size = None;
         for item in self.syntax.items() {
             let Statement::Directive(d) = item else { continue };
-            match d.kind() {
-                DirectiveKind::Version if version.is_none() => version = Some(d),
-                DirectiveKind::Target if target.is_none() => target = Some(d),
-                _ => {}
+            let first = match d.kind() {
+                DirectiveKind::Version => &mut version,
+                DirectiveKind::Target => &mut target,
+                DirectiveKind::AddressSize => &mut size,
+                _ => continue,
+            };
+            match first {
+                None => *first = Some(d),
+                Some(first) => {
+                    let text = format!("a second `{}`", d.name().text);
+                    let d = Diagnostic::new(Code::BadDirective, text, d.span())
+                        .also(first.span(), "the first one");
+                    self.report(d);
+                }
             }
         }
         match version {
@@ -342,7 +353,11 @@ impl<'m> Checker<'m> {
         const OPTIONS: &[&str] =
             &["texmode_unified", "texmode_independent", "texmode_raw", "debug", "map_f64_to_f32"];
         for argument in d.arguments() {
-            let Some(name) = argument.name() else { continue };
+            let Some(name) = argument.name() else {
+                let text = format!("`{}` is no target", argument.text());
+                self.report(Diagnostic::new(Code::BadTarget, text, argument.span()));
+                continue;
+            };
             if OPTIONS.contains(&name) {
                 self.independent_samplers |= matches!(name, "texmode_independent" | "texmode_raw");
                 continue;
@@ -482,7 +497,8 @@ impl<'m> Checker<'m> {
             self.hides_special(name, None);
             return self.define(name, Entity::Reg(reg, spec.vector));
         };
-        let Some(n) = count.int().and_then(|n| u32::try_from(n).ok()) else {
+        let Some(n) = count.int().and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= i32::MAX as u32)
+        else {
             let text = "a register range needs a number of registers";
             let d = Diagnostic::new(Code::BadRegisterCount, text, count.span())
                 .help(format!("`{0}<4>` declares {0}0, {0}1, {0}2 and {0}3", name.text));
@@ -511,7 +527,7 @@ impl<'m> Checker<'m> {
 
     fn function(&mut self, f: syntax::Function<'m>) {
         let errors = self.errors();
-        self.function_specifiers_fit(f.specifiers());
+        self.function_specifiers_fit(f);
         let signature = self.signature(f);
         let index = f.name().map(|name| self.define_function(f, name, &signature));
         self.said.clear();
@@ -789,6 +805,7 @@ impl<'m> Checker<'m> {
                 space: Space::Param,
                 ty: spec.ty,
                 element: u64::from(spec.ty.bits().div_ceil(8)) * u64::from(spec.vector),
+                array: formal.array,
                 size: formal.size,
                 align: formal.align,
                 place: if f.is_entry() { At::At(offset) } else { At::Local },

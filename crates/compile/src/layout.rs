@@ -43,6 +43,8 @@ pub(crate) struct Variable<'m> {
     pub ty: Ty,
     /// Bytes of one element, vectors as a whole.
     pub element: u64,
+    /// It can be indexed.
+    pub array: bool,
     pub size: u64,
     pub align: u64,
     pub place: Place,
@@ -212,6 +214,7 @@ impl<'m> Checker<'m> {
             space: spec.space,
             ty: spec.ty,
             element,
+            array: !dims.is_empty(),
             size,
             align,
             place: Place::At(0),

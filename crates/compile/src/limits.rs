@@ -87,8 +87,10 @@ impl<'m> Checker<'m> {
         let name = d.name().text;
         let found = RULES.iter().find(|r| r.kind == d.kind());
         let Some(rule) = found else {
-            // The parser reports those that nobody knows; `.pragma` says nothing that matters here.
-            if d.kind() == Kind::Pragma && !f.is_entry() {
+            if d.kind() != Kind::Pragma {
+                let text = format!("there is no directive `{name}` for functions");
+                self.report(Diagnostic::new(Code::UnknownDirective, text, d.name().span));
+            } else if !f.is_entry() {
                 let text = "`.pragma` stands inside of a function, not before its body";
                 self.report(Diagnostic::new(Code::BadDirective, text, d.span()));
             }
@@ -122,8 +124,9 @@ impl<'m> Checker<'m> {
             _ => None,
         };
         // ptxas takes blocks that no device has, but not the largest number.
-        let all: Option<Vec<u32>> =
-            d.arguments().iter().map(|a| plain(a).filter(|n| *n >= rule.least && *n < u32::MAX)).collect();
+        let block = matches!(d.kind(), Kind::MaxNTid | Kind::ReqNTid);
+        let fits = |n: &u32| *n >= rule.least && !(block && *n == u32::MAX);
+        let all: Option<Vec<u32>> = d.arguments().iter().map(|a| plain(a).filter(fits)).collect();
         match all {
             Some(all) if rule.numbers.contains(&given) => {
                 let mut numbers = [1u32; 3];

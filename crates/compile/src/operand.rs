@@ -354,6 +354,9 @@ impl<'m> Checker<'m> {
                 let Some(n) = self.constant(index)?.int_bits() else {
                     return self.bad_address(index, "an index is an integer");
                 };
+                if !self.variables[variable as usize].array {
+                    return self.bad_address(base, "only an array can be indexed");
+                }
                 let size = self.variables[variable as usize].element as i64;
                 let offset = address.offset.wrapping_add((n as i64).wrapping_mul(size));
                 Some(Address { offset, ..address })

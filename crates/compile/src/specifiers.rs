@@ -3,7 +3,7 @@
 use crate::check::Checker;
 use crate::diagnostic::{Code, Diagnostic};
 use hostwarp_isa::since;
-use hostwarp_syntax::{Linkage, Space, Specifier, Specifiers};
+use hostwarp_syntax::{Function, Linkage, Space, Specifier, Specifiers};
 
 /// Where a declaration stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,7 @@ impl<'m> Checker<'m> {
             pointer |= now == Part::Pointer;
             if let Some((before, other)) = last
                 && (now < before || now == before && now != Part::Place && now != Part::Type)
+                && !(s.name() == "align" && matches!(site, Site::Kernel | Site::Function))
             {
                 let text = format!("`.{}` cannot stand behind `.{}`", s.name(), other.name());
                 let d = Diagnostic::new(Code::BadType, text, s.span());
@@ -91,7 +92,20 @@ impl<'m> Checker<'m> {
     }
 
     /// What stands before `.func` and `.entry`: one word of linkage, which is not `.common`.
-    pub fn function_specifiers_fit(&mut self, specs: Specifiers<'m>) {
+    pub fn function_specifiers_fit(&mut self, f: Function<'m>) {
+        let specs = f.specifiers();
+        for s in specs.iter() {
+            let behind = s.span().start > f.keyword_span().start;
+            let fits = s.name() == "attribute" || !behind && Linkage::from_name(s.name()).is_some();
+            if !fits {
+                let text = format!(
+                    "`.{}` cannot stand {} here",
+                    s.name(),
+                    if behind { "behind the keyword" } else { "before a function" }
+                );
+                self.report(Diagnostic::new(Code::BadDirective, text, s.span()));
+            }
+        }
         let linkage = specs.iter().filter(|s| Linkage::from_name(s.name()).is_some());
         for (i, s) in linkage.enumerate() {
             if i > 0 || s.name() == "common" {

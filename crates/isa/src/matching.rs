@@ -336,17 +336,24 @@ fn try_form(
     let mut unclear = None;
     let mut strangers = vec![];
     // Modifiers may stand in any order, but types keep theirs: `cvt.rn.f32.f64` is not `cvt.rn.f64.f32`.
-    let mut next_type = 0;
+    let (mut next_type, mut next_layout) = (0, 0);
     for (i, m) in instr.mods.iter().enumerate() {
         let takes = |s: usize| parsed.mods[s].members.iter().find(|x| *x == m);
         let is_type = keeps_its_place(m);
+        let is_layout = matches!(*m, ".row" | ".col");
         let free = |s: &usize| mods[*s].is_none() && takes(*s).is_some();
-        let first = if is_type { next_type } else { 0 };
+        let first = match (is_type, is_layout) {
+            (true, _) => next_type,
+            (_, true) => next_layout,
+            _ => 0,
+        };
         if let Some(s) = (first..mods.len()).find(free) {
             mods[s] = takes(s).copied();
             filled_by[s] = Some(i);
             if is_type {
                 next_type = s + 1;
+            } else if is_layout {
+                next_layout = s + 1;
             }
         } else if (0..first).any(|s| free(&s)) {
             blame(10, Misfit::NotHere { index: i });
@@ -535,6 +542,12 @@ fn keeps_its_place(m: &str) -> bool {
     Ty::parse(m).is_some() || NARROW.contains(&m)
 }
 
+/// Instructions that ptxas has a grammar of their own for, without selectors.
+const BARE: &[&str] = &[
+    "bar", "barrier", "match", "vote", "redux", "ldmatrix", "stmatrix", "bfe", "bfi", "shfl", "wmma", "mma",
+    "txq", "red",
+];
+
 /// What ptxas lets pass and no manual has: sums as integers, whatever the widths, and the selector `.b01` on a register of 32 bits.
 fn passes(
     opcode: &str,
@@ -558,18 +571,22 @@ fn passes(
     match (&op.kind, want) {
         (OperandKind::Reg(ty), Some(_)) if op.selector == Some(".b01") => {
             let bare = Operand { selector: None, ..op.clone() };
-            !opcode.starts_with("bar")
+            !BARE.contains(&opcode)
                 && !parsed.form.later
                 && (ty.bits() == 32 || *ty == Ty::Pred)
                 && slot.selector.is_none()
                 && fits(slot, &bare, parsed, mods).is_ok()
+        }
+        (OperandKind::Reg(Ty::F16x2), Some(Ty::Pred)) => {
+            opcode == "vote" || matches!(slot.class, Class::Slot(_))
         }
         (OperandKind::Reg(ty), Some(want)) => {
             // A type that the instruction names is one of any width.
             let named = !matches!(slot.class, Class::Is(t) if !mods.contains(&Some(t.text())));
             let whole = |t: Ty| matches!(t.kind(), Kind::Unsigned | Kind::Signed);
             let bits = |t: Ty| t.kind() == Kind::Bits;
-            let kinds = bits(*ty) || bits(want) || whole(*ty) && whole(want) || *ty == want;
+            let halves = *ty == Ty::F16x2 && whole(want);
+            let kinds = halves || bits(*ty) || bits(want) || whole(*ty) && whole(want) || *ty == want;
             let plain = slot.immediate && !slot.constant && op.selector.is_none();
             op.sum && named && plain && kinds && *ty != Ty::Pred && want != Ty::Pred
         }
@@ -600,8 +617,10 @@ fn fits(
     if op.not && !slot.not {
         return Err("cannot be complemented here".into());
     }
-    if let OperandKind::Vector(elements) = &op.kind {
-        elements.iter().try_for_each(bare)?;
+    if let OperandKind::Vector(elements) | OperandKind::Tuple(elements) = &op.kind {
+        let list = matches!(op.kind, OperandKind::Tuple(_));
+        let parts = elements.iter().filter(|e| !(list && matches!(e.kind, OperandKind::Vector(_))));
+        parts.into_iter().try_for_each(bare)?;
     }
     match (&slot.selector, op.selector) {
         (None, Some(s)) => return Err(format!("takes no selector, found `{s}`")),
@@ -802,7 +821,7 @@ pub(crate) fn go_together(elements: &[Operand<'_>]) -> Result<bool, String> {
 
 /// What ptxas takes beyond the manual's rule where a place has the type of the instruction: two halves in one register are an integer too.
 fn takes_halves(want: Ty, reg: Ty) -> bool {
-    reg == Ty::F16x2 && want.bits() <= 32 && integer(want)
+    reg == Ty::F16x2 && want.bits() <= 32 && (integer(want) || matches!(want, Ty::U16x2 | Ty::S16x2))
 }
 
 /// The relaxed rule of `ld`, `st` and `cvt`: a register at least as wide; wider floats only as bits.

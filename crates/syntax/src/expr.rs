@@ -406,20 +406,37 @@ impl std::fmt::Debug for ExprList<'_> {
     }
 }
 
-/// The value of an integer literal; nothing if it needs more than 64 bits or is none.
+/// The value of an integer literal, of more than 64 bits the low ones; nothing if it is none.
 pub(crate) fn parse_int(text: &str) -> Option<IntLiteral> {
     let (digits, suffix) = match text.strip_suffix('U') {
         Some(digits) => (digits, true),
         None => (text, false),
     };
+    let (radix, digits) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (16, &digits[2..]),
+        [b'0', b'b' | b'B', ..] => (2, &digits[2..]),
+        [b'0', _, ..] => (8, &digits[1..]),
+        _ => (10, digits),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    let value = digits
+        .chars()
+        .try_fold(0u64, |n, c| Some(n.wrapping_mul(radix.into()).wrapping_add(c.to_digit(radix)?.into())))?;
+    Some(IntLiteral { value, unsigned: suffix || value > i64::MAX as u64 })
+}
+
+/// Whether an integer literal has more than 64 bits.
+pub(crate) fn is_too_large(text: &str) -> bool {
+    let digits = text.strip_suffix('U').unwrap_or(text);
     let value = match digits.as_bytes() {
         [b'0', b'x' | b'X', ..] => u64::from_str_radix(&digits[2..], 16),
         [b'0', b'b' | b'B', ..] => u64::from_str_radix(&digits[2..], 2),
         [b'0', _, ..] => u64::from_str_radix(&digits[1..], 8),
         _ => digits.parse(),
-    }
-    .ok()?;
-    Some(IntLiteral { value, unsigned: suffix || value > i64::MAX as u64 })
+    };
+    value.is_err_and(|e| *e.kind() == std::num::IntErrorKind::PosOverflow)
 }
 
 fn parse_float(text: &str) -> f64 {
@@ -446,7 +463,8 @@ mod tests {
         assert_eq!(int("0x8000000000000000"), Some((1 << 63, true)));
         assert_eq!(int("0123"), Some((0o123, false)));
         assert_eq!(int("0b101U"), Some((5, true)));
-        assert_eq!(int("18446744073709551616"), None);
+        assert_eq!(int("18446744073709551618"), Some((2, false)));
+        assert!(is_too_large("18446744073709551616") && !is_too_large("18446744073709551615U"));
     }
 
     #[test]

@@ -260,11 +260,17 @@ const NUMBERS: &[&str] = &[
     "0x",
 ];
 
+/// What is done to some lines, which must be taken as they are.
+const CONTROL: &str = "nothing";
+
 /// Changes one token of a line; `near` are the tokens of its file.
 fn mutate(line: &str, near: &Pool, all: &Pool, random: &mut Random) -> Option<(&'static str, String)> {
     let mut tokens = tokens(line);
     if tokens.is_empty() {
         return None;
+    }
+    if random.one_in(50) {
+        return Some((CONTROL, line.into()));
     }
     let i = random.below(tokens.len());
     let kind = tokens[i].1;
@@ -383,7 +389,7 @@ fn mutants(files: &[File], count: usize, seed: u64) -> Vec<Mutant> {
             let line = random.pick(&file.lines);
             let whole = flat(&file.text[line.span.range()]);
             if let Some((mutation, text)) = mutate(&whole, &near, &all, &mut random)
-                && text != whole
+                && (text != whole || mutation == CONTROL)
                 && seen.insert((line.number, text.clone()))
             {
                 out.push(file.with(line, text, mutation));

@@ -236,7 +236,9 @@ impl Ptxas {
 /// Whether what is said is about another instruction: ptxas remembers some things from one to the next.
 fn names_another(message: &str, opcode: &str) -> bool {
     let named = message.split_once("instruction '").map(|(_, rest)| rest);
-    named.is_some_and(|name| !name.starts_with(opcode))
+    // What it says of vectors, and of functions it makes, may be left from the instruction before.
+    let left = ["Result vector", "Vector ", "Incompatible elements", "Unable to infer", "Call to "];
+    named.is_some_and(|name| !name.starts_with(opcode)) || left.iter().any(|text| message.starts_with(text))
 }
 
 /// An error.

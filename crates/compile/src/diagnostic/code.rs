@@ -101,8 +101,11 @@ impl Code {
         Code::ALL.iter().copied().find(|c| c.text().eq_ignore_ascii_case(text))
     }
 
-    /// How bad it is: the code's letter says so.
+    /// How bad it is: the code's letter says so, but for one that ptxas takes.
     pub fn severity(self) -> Severity {
+        if self == Code::IntegerTooLarge {
+            return Severity::Warning;
+        }
         match self.text().as_bytes()[0] {
             b'W' => Severity::Warning,
             b'U' => Severity::Unsupported,

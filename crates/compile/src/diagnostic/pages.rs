@@ -103,7 +103,7 @@ impl Code {
                 Body("mov.f32 %f1, 0f3f800000;"),
             ),
             IntegerTooLarge => page(
-                "An integer literal has at most 64 bits.",
+                "An integer literal has at most 64 bits. Of a longer one ptxas takes the low 64, and so does Hostwarp, with this warning.",
                 Body("mov.u64 %rd1, 0x10000000000000000;"),
                 Body("mov.u64 %rd1, 0xffffffffffffffff;"),
             ),

@@ -217,6 +217,34 @@ pub const RED: Room = Room {
             since(81, 90),
         ),
         Form::new(
+            "red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type  [a]:b64, b:.type",
+            sets!(RED_SEM, ".inc .dec", ".u32"),
+            since(81, 90),
+        )
+        .undocumented()
+        .later(),
+        Form::new(
+            "red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type  [a]:b64, b:.type",
+            sets!(RED_SEM, ".min .max", ".u32 .s32"),
+            since(81, 90),
+        )
+        .undocumented()
+        .later(),
+        Form::new(
+            "red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type  [a]:b64, b:.type",
+            sets!(RED_SEM, ".and .or .xor", ".b32"),
+            since(81, 90),
+        )
+        .undocumented()
+        .later(),
+        Form::new(
+            "red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type  [a]:b64, b:.type",
+            sets!(RED_SEM, ".add", ".u32 .s32 .u64"),
+            since(81, 90),
+        )
+        .undocumented()
+        .later(),
+        Form::new(
             "red.async{.mmio}.release.scope{.global}.op.type  [a]:b64, b:.type",
             &[(".scope", ".gpu .sys"), (".op", ".add"), (".type", ".u32 .s32 .u64 .s64")],
             since(87, 100),

@@ -70,8 +70,10 @@ pub const ROOM: Room = Room {
             since(60, 30),
         )
         .needs(&[(".cta", since(78, 30))]),
-        Form::new("barrier.cluster.arrive{.sem}{.aligned}", CLUSTER, since(78, 90)),
-        Form::new("barrier.cluster.wait{.acquire}{.aligned}", CLUSTER, since(78, 90)),
+        Form::new("barrier.cluster.arrive{.sem}{.aligned}", CLUSTER, since(78, 90))
+            .needs(&[(".release", since(80, 90)), (".relaxed", since(80, 90))]),
+        Form::new("barrier.cluster.wait{.acquire}{.aligned}", CLUSTER, since(78, 90))
+            .needs(&[(".acquire", since(80, 90))]),
     ],
     rule: Some(|_, instr| stand_first(instr, &[".cluster", ".warp", ".cta", ".arrive", ".red", ".wait"])),
     meaning,

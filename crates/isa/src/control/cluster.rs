@@ -19,7 +19,8 @@ pub const MAPA: Room = Room {
     section: "9.7.9.24",
     forms: &[
         Form::new("mapa{.space}.type  d:.type, a:.type, b:u32", SETS, since(78, 90)),
-        Form::new("mapa{.space}.type  d:.type, a:name, b:u32", SETS, since(78, 90)),
+        Form::new("mapa.space.type  d:.type, a:name, b:u32", SETS, since(78, 90)),
+        Form::new("mapa.type  d:.type, a:name@.shared, b:u32", SETS, since(78, 90)).undocumented().later(),
         Form::new("mapa{.space}.signed  d:.signed, a:.signed, b:u32", SETS, since(78, 90))
             .undocumented()
             .later(),
@@ -27,7 +28,9 @@ pub const MAPA: Room = Room {
     rule: Some(|m, instr| {
         let name = instr.operands.get(1).is_some_and(|o| o.kind == OperandKind::Name);
         match m.get(".space") {
-            None if name => Err("the name of a variable needs `.shared::cluster`".into()),
+            None if name && !m.parsed.form.later => {
+                Err("the name of a variable needs `.shared::cluster`".into())
+            }
             _ => Ok(()),
         }
     }),

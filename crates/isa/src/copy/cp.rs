@@ -95,33 +95,33 @@ pub const CP: Room = Room {
     forms: &[
         form!("cp.async.ca.own.global{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>{, k:u32<..n>}", since(70, 80)),
         form!("cp.async.cg.own.global{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>{, k:u32<..n>}", since(70, 80)),
-        form!("cp.async.ca.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>, h:u64!", since(74, 80)),
-        form!("cp.async.cg.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, h:u64!", since(74, 80)),
+        form!("cp.async.ca.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>, h:u64", since(74, 80)),
+        form!("cp.async.cg.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, h:u64", since(74, 80)),
         form!("cp.async.ca.own.global{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>, {!}p:pred!", since(75, 80)),
         form!("cp.async.cg.own.global{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, {!}p:pred!", since(75, 80)),
-        form!("cp.async.ca.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>, {!}p:pred!, h:u64!", since(75, 80)),
-        form!("cp.async.cg.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, {!}p:pred!, h:u64!", since(75, 80)),
-        form!("cp.async.ca.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>, k:u32<..n>, h:u64!", since(74, 80)),
-        form!("cp.async.cg.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, k:u32<..n>, h:u64!", since(74, 80)),
+        form!("cp.async.ca.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>, {!}p:pred!, h:u64", since(75, 80)),
+        form!("cp.async.cg.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, {!}p:pred!, h:u64", since(75, 80)),
+        form!("cp.async.ca.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>, k:u32<..n>, h:u64", since(74, 80)),
+        form!("cp.async.cg.own.global.level::cache_hint{.ahead}  [d]:b64, [a]:b64, n:u32#<16..16>, k:u32<..n>, h:u64", since(74, 80)),
         form!("cp.async.commit_group", since(70, 80)),
         form!("cp.async.wait_group  n:u32#", since(70, 80)),
         form!("cp.async.wait_all", since(70, 80)),
         Form::new("cp.async.mbarrier.arrive{.noinc}{.own}.b64  [a]:b64@.shared", SETS, since(70, 80)).needs(&[(".shared::cta", since(78, 80))]),
         Form::new("cp.async.bulk.dst.global.bytes  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64", SETS, since(80, 90))
             .needs(&[(".shared::cta", since(86, 90))]),
-        Form::new("cp.async.bulk.dst.global.bytes.level::cache_hint  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64, h:u64!", SETS, since(80, 90))
+        Form::new("cp.async.bulk.dst.global.bytes.level::cache_hint  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64, h:u64", SETS, since(80, 90))
             .needs(&[(".shared::cta", since(86, 90))]),
         form!("cp.async.bulk.shared::cta.global.bytes.ignore_oob  [d]:b64, [a]:b64, n:u32<0..1048560/16>, left:u32<0..15>, right:u32<0..15>, [mbar]:b64", since(92, 90)).later(),
-        form!("cp.async.bulk.shared::cta.global.bytes.ignore_oob.level::cache_hint  [d]:b64, [a]:b64, n:u32<0..1048560/16>, left:u32<0..15>, right:u32<0..15>, [mbar]:b64, h:u64!", since(92, 90)).later(),
+        form!("cp.async.bulk.shared::cta.global.bytes.ignore_oob.level::cache_hint  [d]:b64, [a]:b64, n:u32<0..1048560/16>, left:u32<0..15>, right:u32<0..15>, [mbar]:b64, h:u64", since(92, 90)).later(),
         form!("cp.async.bulk.shared::cluster.global.bytes.multicast  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64, mask:u16<0..65535>", since(80, 90)),
-        form!("cp.async.bulk.shared::cluster.global.bytes.multicast.level::cache_hint  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64, mask:u16<0..65535>, h:u64!", since(80, 90)),
+        form!("cp.async.bulk.shared::cluster.global.bytes.multicast.level::cache_hint  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64, mask:u16<0..65535>, h:u64", since(80, 90)),
         form!("cp.async.bulk.shared::cluster.shared::cta.bytes  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64", since(80, 90)),
         form!("cp.async.bulk.global.shared::cta.bulk_group  [d]:b64, [a]:b64, n:u32<0..1048560/16>", since(80, 90)),
-        form!("cp.async.bulk.global.shared::cta.bulk_group.level::cache_hint  [d]:b64, [a]:b64, n:u32<0..1048560/16>, h:u64!", since(80, 90)),
+        form!("cp.async.bulk.global.shared::cta.bulk_group.level::cache_hint  [d]:b64, [a]:b64, n:u32<0..1048560/16>, h:u64", since(80, 90)),
         form!("cp.async.bulk.global.shared::cta.bulk_group.cp_mask  [d]:b64, [a]:b64, n:u32<0..1048560/16>, mask:u16<0..65535>", since(86, 100)).later(),
-        form!("cp.async.bulk.global.shared::cta.bulk_group.level::cache_hint.cp_mask  [d]:b64, [a]:b64, n:u32<0..1048560/16>, h:u64!, mask:u16<0..65535>", since(86, 100)).later(),
+        form!("cp.async.bulk.global.shared::cta.bulk_group.level::cache_hint.cp_mask  [d]:b64, [a]:b64, n:u32<0..1048560/16>, h:u64, mask:u16<0..65535>", since(86, 100)).later(),
         form!("cp.async.bulk.prefetch.L2.global  [a]:b64, n:u32<0..1048560/16>", since(80, 90)),
-        form!("cp.async.bulk.prefetch.L2.global.level::cache_hint  [a]:b64, n:u32<0..1048560/16>, h:u64!", since(80, 90)),
+        form!("cp.async.bulk.prefetch.L2.global.level::cache_hint  [a]:b64, n:u32<0..1048560/16>, h:u64", since(80, 90)),
         form!("cp.async.bulk.commit_group", since(80, 90)),
         form!("cp.async.bulk.wait_group{.read}  n:u32#", since(80, 90)),
         load!("dim.dst.global{.tile}", "{.cta_group}  [d]:b64, [a]:tuple, [mbar]:b64"),
@@ -147,9 +147,9 @@ pub const CP: Room = Room {
         fetch!("deep.L2.global.im2col", ".level::cache_hint  [a]:tuple, i:*u16, h:u64"),
         form!("cp.reduce.async.bulk.shared::cluster.shared::cta.bytes.op.type  [d]:b64, [a]:b64, n:u32<0..1048560/16>, [mbar]:b64", since(80, 90)),
         form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type  [d]:b64, [a]:b64, n:u32<0..1048560/16>", since(80, 90)),
-        form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.level::cache_hint.op.type  [d]:b64, [a]:b64, n:u32<0..1048560/16>, h:u64!", since(80, 90)),
+        form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.level::cache_hint.op.type  [d]:b64, [a]:b64, n:u32<0..1048560/16>, h:u64", since(80, 90)),
         form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.half  [d]:b64, [a]:b64, n:u32<0..1048560/16>", since(80, 90)),
-        form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.level::cache_hint.add.noftz.half  [d]:b64, [a]:b64, n:u32<0..1048560/16>, h:u64!", since(80, 90)),
+        form!("cp.reduce.async.bulk.global.shared::cta.bulk_group.level::cache_hint.add.noftz.half  [d]:b64, [a]:b64, n:u32<0..1048560/16>, h:u64", since(80, 90)),
         store!("cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group"),
         store!("cp.reduce.async.bulk.tensor.deep.global.shared::cta.op.im2col_no_offs.bulk_group"),
     ],
@@ -262,7 +262,7 @@ fn offsets(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
 }
 
 /// From where stands behind to where.
-fn spaces_in_order(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
+pub(crate) fn spaces_in_order(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     let space = |x: &&str| x.starts_with(".shared") || **x == *".global";
     let wanted = m.mods.iter().flatten().copied().filter(|x| space(x));
     match wanted.eq(instr.mods.iter().copied().filter(|x| space(x))) {

@@ -8,6 +8,7 @@ mod integer;
 mod narrow;
 
 use crate::form::Class;
+use crate::matching::stand_first;
 use crate::{Cx, Form, Instr, Match, OperandKind, Outcome, Room, Ty, since};
 
 /// The rooms of this family.
@@ -197,6 +198,7 @@ fn types(m: &Match) -> (Ty, Ty) {
 }
 
 fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
+    stand_first(instr, &[".pack"])?;
     if m.has(".pack") {
         return Ok(());
     }

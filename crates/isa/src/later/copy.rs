@@ -1,6 +1,7 @@
 //! `multimem tensormap`: memory of several devices, descriptions of tensors.
 
 use super::{BLACKWELL, room};
+use crate::copy::cp::spaces_in_order;
 use crate::matching::{stand_first, whole_addresses};
 use crate::{Form, Operand, OperandKind, Room, Ty, since};
 
@@ -96,7 +97,9 @@ pub const MULTIMEM: Room = room(
             return Err(format!("{elements} elements of `{ty}` do not make up 32, 64 or 128 bits"));
         }
         let value = instr.operands.iter().find(|o| !matches!(o.kind, OperandKind::Address(_)));
-        if place(".acc").is_some() && place(".fop").is_some_and(|op| op != ".add") {
+        if (place(".acc").is_some() || place(".acc16").is_some())
+            && place(".fop").is_some_and(|op| op != ".add")
+        {
             return Err("only sums have a wider accumulator".into());
         }
         let vector = place(".vec").is_some();
@@ -152,7 +155,7 @@ pub const TENSORMAP: Room = room(
     &[
         Form::new("tensormap.replace.tile.global_address{.ss}.b1024.b64  [a]:b64, b:b64", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
         Form::new("tensormap.replace.tile.rank{.ss}.b1024.b32  [a]:b64, b:b32", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
-        Form::new("tensormap.replace.tile.field2{.ss}.b1024.b32  [a]:b64, n:u32#<0..4>, b:b32", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
+        Form::new("tensormap.replace.tile.field2{.ss}.b1024.b32  [a]:b64, n:u32#<0..4>, b:u32", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
         Form::new("tensormap.replace.tile.element_stride{.ss}.b1024.b32  [a]:b64, n:u32#<0..4>, b:u32", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
         Form::new("tensormap.replace.tile.global_stride{.ss}.b1024.b64  [a]:b64, n:u32#<0..4>, b:b64", MAP, since(83, 90)).only("90a 100f 101f 110f 120f").later(),
         Form::new("tensormap.replace.tile.elemtype{.ss}.b1024.b32  [a]:b64, b:u32#<0..12>", MAP, since(83, 90)).only("90a").later(),
@@ -165,6 +168,6 @@ pub const TENSORMAP: Room = room(
     ],
     Some(|m, instr| {
         stand_first(instr, &[".replace", ".cp_fenceproxy"])?;
-        if m.mods.contains(&Some(".replace")) { whole_addresses(instr) } else { Ok(()) }
+        if m.mods.contains(&Some(".replace")) { whole_addresses(instr) } else { spaces_in_order(m, instr) }
     }),
 );

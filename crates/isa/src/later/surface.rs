@@ -24,7 +24,7 @@ const SETS: &[(&str, &str)] = &[
 const NEEDS: &[(&str, Since)] =
     &[("%a", since(31, 20)), (".a1d", since(30, 20)), (".a2d", since(30, 20)), (".3d", since(20, 20))];
 const FORMATTED: &[(&str, Since)] =
-    &[("%a", since(31, 20)), (".a1d", since(30, 30)), (".a2d", since(30, 30)), (".3d", since(20, 20))];
+    &[("%a", since(31, 20)), (".a1d", since(41, 30)), (".a2d", since(41, 30)), (".3d", since(20, 20))];
 
 /// At most 128 bits are accessed at once.
 fn narrow(m: &Match) -> Result<(), String> {

@@ -3,7 +3,7 @@
 //! Since PTX 8.6, sm_100a and its families.
 
 use super::{TENSOR_MEMORY, count, operand, room};
-use crate::matching::stand_first;
+use crate::matching::{stand_first, whole_addresses};
 use crate::{Form, Instr, Kind, Match, Operand, OperandKind, Room, since};
 
 const SETS: &[(&str, &str)] = &[
@@ -47,74 +47,74 @@ pub const ROOM: Room = room(
         form!("tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32  [t]:b32, h:u32#, d:*b32!"),
         form!("tcgen05.wait::ld.sync.aligned"),
         form!("tcgen05.wait::st.sync.aligned"),
-        form!("tcgen05.cp.group.cp_shape  [t]:b32, s:b64!"),
-        form!("tcgen05.cp.group.cp_shape.b8x16.src  [t]:b32, s:b64!"),
-        form!("tcgen05.cp.group.64x128b.multicast64  [t]:b32, s:b64!"),
-        form!("tcgen05.cp.group.64x128b.multicast64.b8x16.src  [t]:b32, s:b64!"),
-        form!("tcgen05.cp.group.32x128b.warpx4  [t]:b32, s:b64!"),
-        form!("tcgen05.cp.group.32x128b.warpx4.b8x16.src  [t]:b32, s:b64!"),
+        form!("tcgen05.cp.group.cp_shape  [t]:b32, s:u64"),
+        form!("tcgen05.cp.group.cp_shape.b8x16.src  [t]:b32, s:u64"),
+        form!("tcgen05.cp.group.64x128b.multicast64  [t]:b32, s:u64"),
+        form!("tcgen05.cp.group.64x128b.multicast64.b8x16.src  [t]:b32, s:u64"),
+        form!("tcgen05.cp.group.32x128b.warpx4  [t]:b32, s:u64"),
+        form!("tcgen05.cp.group.32x128b.warpx4.b8x16.src  [t]:b32, s:u64"),
         form!("tcgen05.shift.group.down  [t]:b32"),
         form!("tcgen05.fence::before_thread_sync"),
         form!("tcgen05.fence::after_thread_sync"),
         form!("tcgen05.commit.group.mbarrier::arrive::one{.cluster}.b64  [mbar]:b64@.shared"),
         form!(
-            "tcgen05.commit.group.mbarrier::arrive::one{.cluster}.multicast::cluster.b64  [mbar]:b64@.shared, mask:u16"
+            "tcgen05.commit.group.mbarrier::arrive::one{.cluster}.multicast::cluster.b64  [mbar]:b64@.shared, mask:u16<0..65535>"
         ),
-        form!("tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, i:b32!, p:pred<0..1>"),
+        form!("tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64, i:b32!, p:pred<0..1>"),
         form!(
-            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
-        ),
-        form!(
-            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, i:b32!, p:pred<0..1>, s:u32#<0..15>"
-        ),
-        form!("tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, i:b32!, p:pred<0..1>"),
-        form!(
-            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
+            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
         ),
         form!(
-            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, i:b32!, p:pred<0..1>, s:u32#<0..15>"
+            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64, i:b32!, p:pred<0..1>, s:u32#<0..15>"
+        ),
+        form!("tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64, i:b32!, p:pred<0..1>"),
+        form!(
+            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
         ),
         form!(
-            "tcgen05.mma.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, a:b64!, b:b64!, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
+            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64, i:b32!, p:pred<0..1>, s:u32#<0..15>"
         ),
         form!(
-            "tcgen05.mma.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, [a]:b32, b:b64!, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
+            "tcgen05.mma.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, a:b64!, b:b64, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
         ),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, p:pred<0..1>"
+            "tcgen05.mma.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, [a]:b32, b:b64, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
         ),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64, [e]:b32, i:b32!, p:pred<0..1>"
         ),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, p:pred<0..1>, s:u32#<0..15>"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64, [e]:b32, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
         ),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, p:pred<0..1>"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64, [e]:b32, i:b32!, p:pred<0..1>, s:u32#<0..15>"
         ),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32!, p:pred<0..1>"
         ),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, p:pred<0..1>, s:u32#<0..15>"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
         ),
         form!(
-            "tcgen05.mma.sp.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32!, p:pred<0..1>, s:u32#<0..15>"
         ),
         form!(
-            "tcgen05.mma.sp.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
+            "tcgen05.mma.sp.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, a:b64!, b:b64, [e]:b32, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
         ),
         form!(
-            "tcgen05.mma.ws.cta_group::1.kind{.wsusage}  [d]:b32, a:b64!, b:b64!, i:b32!, p:pred<0..1>{, z:b64!}"
+            "tcgen05.mma.sp.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
         ),
         form!(
-            "tcgen05.mma.ws.cta_group::1.kind{.wsusage}  [d]:b32, [a]:b32, b:b64!, i:b32!, p:pred<0..1>{, z:b64!}"
+            "tcgen05.mma.ws.cta_group::1.kind{.wsusage}  [d]:b32, a:b64!, b:b64, i:b32!, p:pred<0..1>{, z:b64!}"
         ),
         form!(
-            "tcgen05.mma.ws.sp.cta_group::1.kind{.wsusage}  [d]:b32, a:b64!, b:b64!, [e]:b32, i:b32!, p:pred<0..1>{, z:b64!}"
+            "tcgen05.mma.ws.cta_group::1.kind{.wsusage}  [d]:b32, [a]:b32, b:b64, i:b32!, p:pred<0..1>{, z:b64!}"
         ),
         form!(
-            "tcgen05.mma.ws.sp.cta_group::1.kind{.wsusage}  [d]:b32, [a]:b32, b:b64!, [e]:b32, i:b32!, p:pred<0..1>{, z:b64!}"
+            "tcgen05.mma.ws.sp.cta_group::1.kind{.wsusage}  [d]:b32, a:b64!, b:b64, [e]:b32, i:b32!, p:pred<0..1>{, z:b64!}"
+        ),
+        form!(
+            "tcgen05.mma.ws.sp.cta_group::1.kind{.wsusage}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32!, p:pred<0..1>{, z:b64!}"
         ),
     ],
     Some(rule),
@@ -124,6 +124,9 @@ pub const ROOM: Room = room(
 fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     let has = |name: &str| m.mods.iter().flatten().any(|x| *x == name);
     stand_first(instr, &[".mma", ".ld", ".st", ".cp", ".alloc", ".dealloc", ".commit", ".shift"])?;
+    if has(".commit") {
+        whole_addresses(instr)?;
+    }
     let scale = m
         .mods
         .iter()

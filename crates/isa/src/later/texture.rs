@@ -140,7 +140,8 @@ fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     coordinates(m, instr, "t", ctype(m))?;
     // A function is made of these, whose parameters are what they say.
     let whole = |o: &Operand<'_>| matches!(o.kind, OperandKind::Reg(ty) if matches!(ty.kind(), Kind::Signed | Kind::Unsigned));
-    let strict = m.mods.contains(&Some(".grad")) && m.mods.contains(&Some(".f16x2")) && ctype(m) == Ty::F32;
+    let some = |names: &[&str]| m.mods.iter().flatten().any(|x| names.contains(x));
+    let strict = some(&[".grad"]) && some(&[".f16x2", ".3d", ".cube", ".acube"]) && ctype(m) == Ty::F32;
     if strict
         && let Some(OperandKind::Tuple(parts)) = operand(m, instr, "t").map(|o| &o.kind)
         && let Some(OperandKind::Vector(elements)) = parts.last().map(|p| &p.kind)
@@ -298,7 +299,7 @@ pub const TXQ: Room = room(
                 (".num_samples", since(41, 30)),
             ])
             .later(),
-        Form::new("txq.level.tlquery.b32  d:b32, [a]:handle, lod:u32", SETS, since(43, 20))
+        Form::new("txq.level.tlquery.b32  d:b32, [a]:handle, lod:u32", SETS, since(43, 30))
             .needs(&[("%a", since(31, 20))])
             .later(),
         Form::new("txq.squery.b32  d:b32, [a]:handle", SETS, since(15, 10))

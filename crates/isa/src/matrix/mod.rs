@@ -114,7 +114,8 @@ pub const MMA: Room = Room {
         done!("mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.byte.byte2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..0>", since(71, 80)),
         done!("mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.nibble.nibble2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..1>", since(71, 80)),
         done!("mma.sp.sync.aligned.m16n8k128.row.col{.satfinite}.s32.nibble.nibble2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!, e:b32!, f:u32#<0..0>", since(71, 80)),
-        done!("mma.sp.sync.aligned.m16n8k64.row.col.dtype.f8.f8b.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..0>", since(84, 89)),
+        done!("mma.sp.sync.aligned.m16n8k64.row.col.dtype.f8.f8b.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..0>", since(84, 89))
+            .restricted(&[(".f16.e4m3", "120f"), (".f16.e5m2", "120f")]),
         mma!("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.dtype.small.smallb.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(87, 120))
             .only("120f"),
         mma!("mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0  d:4*f32, a:4*b32!, b:4*b32!, c:4*f32!, e:b32!, f:u32#<0..3>, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))

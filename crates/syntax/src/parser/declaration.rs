@@ -51,6 +51,11 @@ impl Parser<'_> {
     fn declaration(&mut self, start: u32, specs: Run) {
         let first = self.arena.variables.len() as u32;
         loop {
+            // `.reg .pred;` declares nothing, and ptxas takes it.
+            let nothing = self.token.kind == TokenKind::Semi && self.prev_kind == TokenKind::Dot;
+            if nothing {
+                break;
+            }
             if self.token.kind != TokenKind::Ident {
                 self.expected(Expected::Name);
                 if self.token.kind != TokenKind::Comma {

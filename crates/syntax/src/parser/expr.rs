@@ -375,7 +375,7 @@ impl Parser<'_> {
 
     fn check_int(&mut self, token: Token) {
         // Sixteen characters fit in any base; most literals never get here.
-        if token.span.len() > 16 && crate::expr::parse_int(self.text_of(token.span)).is_none() {
+        if token.span.len() > 16 && crate::expr::is_too_large(self.text_of(token.span)) {
             self.error(ErrorKind::IntegerTooLarge, token.span);
         }
     }
