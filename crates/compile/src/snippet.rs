@@ -311,9 +311,11 @@ impl<'m> Names<'m> {
         fresh: &[usize],
     ) {
         let Some(ty) = m.operand_ty(slot) else { return };
+        // Only where no wider register will do.
+        let exact = matches!(class, Class::Is(_) | Class::Slot(_));
         let ty = match ty {
-            Ty::U8 | Ty::B8 => Ty::U16,
-            Ty::S8 => Ty::S16,
+            Ty::U8 | Ty::B8 if !exact => Ty::U16,
+            Ty::S8 if !exact => Ty::S16,
             ty => ty.declared(),
         };
         let Some(operand) = m.operands[slot].and_then(|i| operands.get(i)) else { return };
