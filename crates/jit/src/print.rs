@@ -541,12 +541,30 @@ group:
         self.t.convert("trunc", held_one, &value, one)
     }
 
+    /// Threads of a CTA, if all have the same size.
+    fn threads_known(&self) -> Option<u32> {
+        self.assume.block?.iter().try_fold(1, |n: u32, d| n.checked_mul(*d)).filter(|n| *n <= 1 << 16)
+    }
+
+    fn threads(&mut self) -> Reg {
+        match self.threads_known() {
+            Some(threads) => threads.to_string(),
+            None => self.field("threads", "i32", offset_of!(Ctx, threads)),
+        }
+    }
+
     /// A value's column in the frame, from the group's first lane on.
     fn column(&mut self, place: Place) -> Reg {
         let lane = self.lane();
-        let lanes = self.field("lanes", "i64", offset_of!(Ctx, lanes));
         let (slot, bytes) = (place.slot, place.ty.bytes());
-        let offset = self.once(&format!("column.{slot}.offset"), |_| format!("mul i64 {lanes}, {slot}"));
+        let offset = match self.threads_known() {
+            // Whole warps.
+            Some(threads) => (u64::from(threads).next_multiple_of(32) * u64::from(slot)).to_string(),
+            None => {
+                let lanes = self.field("lanes", "i64", offset_of!(Ctx, lanes));
+                self.once(&format!("column.{slot}.offset"), |_| format!("mul i64 {lanes}, {slot}"))
+            }
+        };
         let column =
             self.once(&format!("column.{slot}"), |_| format!("getelementptr i8, ptr %frame, i64 {offset}"));
         let within = self.per_group(&format!("lane.{bytes}"), |_| format!("mul i64 {lane}, {bytes}"));

@@ -7,6 +7,7 @@ mod clones;
 mod control;
 mod frame;
 mod memory;
+mod saved;
 
 use crate::facts::{Facts, is_effect};
 use crate::ir::{BlockData, Inst, Kernel, Label, Op, Reg, Term, Ty, Var};
@@ -81,6 +82,8 @@ struct Lower<'a> {
     remat: Vec<Option<core::Op>>,
     /// What a pure value is made by.
     maker: Vec<Option<(Block, usize)>>,
+    /// Values that are parameters of the kernel: at which byte.
+    parameter: Vec<Option<u32>>,
     /// The variables of values that live from block to block.
     var: Vec<Option<Var>>,
     /// Values that lanes which have left a loop still need while others go round.
@@ -116,6 +119,9 @@ struct Lower<'a> {
     end: Label,
     /// By block: the lowest block of the [scope](scopes) it is in.
     scope: Vec<Option<Block>>,
+    /// By block, what is in the frame where it begins ([`saved`]); and what is at the point reached.
+    saved_at: Vec<saved::Set>,
+    saved: saved::Set,
     /// Where groups are left whose lanes are at several blocks of a scope; of the whole kernel under none.
     suspends: Vec<(Option<Block>, Label)>,
 }
@@ -184,6 +190,7 @@ impl<'a> Lower<'a> {
                 waiting[b.index()] = Some(new_var(&mut k, Ty::MASK));
             }
         }
+        let parameter = parameters(func, plan, &remat);
         let mut lower = Lower {
             func,
             plan,
@@ -194,6 +201,7 @@ impl<'a> Lower<'a> {
             at: Label(0),
             remat,
             maker,
+            parameter,
             var,
             outlives: outlives(func, plan),
             known: FxHashMap::default(),
@@ -215,6 +223,8 @@ impl<'a> Lower<'a> {
             parks: false,
             end: Label(0),
             scope: scopes(func, plan),
+            saved_at: vec![],
+            saved: saved::Set::default(),
             suspends: vec![],
         };
         lower.parks = plan.order.iter().any(|b| {
@@ -389,6 +399,7 @@ impl<'a> Lower<'a> {
 
     /// Records what a value is, and keeps it if it lives on.
     fn define(&mut self, v: Value, known: Known) {
+        self.saved.remove(v);
         self.known.insert(v, known);
         let Some(var) = self.var[v.index()] else { return };
         if self.facts.is_narrow(v) {
@@ -593,6 +604,9 @@ impl<'a> Lower<'a> {
         if self.remat[v.index()].is_some() {
             return true;
         }
+        if self.parameter[v.index()].is_some() {
+            return self.facts.is_narrow(v);
+        }
         let Some((b, n)) = self.maker[v.index()] else { return false };
         let i = &self.func.block(b).insts[n];
         depth > 0
@@ -606,14 +620,18 @@ impl<'a> Lower<'a> {
         if let Some(r) = self.known.get(&v).and_then(|k| k.narrow) {
             return r;
         }
-        if let (None, Some((b, n))) = (self.remat[v.index()], self.maker[v.index()]) {
-            let i = &self.func.block(b).insts[n];
-            let args = i.args.iter().map(|a| self.recompute(*a)).collect();
-            let r = self.inst(Ty::narrow(self.ty(v)), Op::Core(i.op), args);
-            self.known.entry(v).or_default().narrow = Some(r);
-            return r;
-        }
-        self.narrow(v)
+        let ty = Ty::narrow(self.ty(v));
+        let r = match (self.remat[v.index()], self.parameter[v.index()], self.maker[v.index()]) {
+            (None, Some(at), _) => self.inst(ty, Op::Param(at), vec![]),
+            (None, None, Some((b, n))) => {
+                let i = &self.func.block(b).insts[n];
+                let args = i.args.iter().map(|a| self.recompute(*a)).collect();
+                self.inst(ty, Op::Core(i.op), args)
+            }
+            _ => return self.narrow(v),
+        };
+        self.known.entry(v).or_default().narrow = Some(r);
+        r
     }
 }
 
@@ -624,6 +642,20 @@ fn k_bits(width: u32) -> Type {
         32 => Type::I32,
         _ => Type::I64,
     }
+}
+
+/// Loads of parameters that are certainly there, by value: from which byte.
+fn parameters(func: &Function, plan: &Plan, remat: &[Option<core::Op>]) -> Vec<Option<u32>> {
+    let mut parameter = vec![None; func.types.len()];
+    for i in plan.order.iter().flat_map(|b| &func.block(*b).insts) {
+        let (core::Op::Load(mem), Some(r), None) = (i.op, i.result, i.guard) else { continue };
+        let Some(core::Op::Const(at)) = remat[i.args[0].index()] else { continue };
+        let (size, end) = (func.ty(r).bytes() as u64, u64::from(func.info.param_bytes));
+        if mem.space == core::Space::Param && at % size == 0 && at.saturating_add(size) <= end {
+            parameter[r.index()] = Some(at as u32);
+        }
+    }
+    parameter
 }
 
 /// Values of loops that lanes leave at different times and need outside.

@@ -20,7 +20,7 @@ impl Printer<'_> {
     /// Whether all lanes of a group start: of the group to run the engine says so, of many all but perhaps the last are whole.
     pub(super) fn whole(&mut self) -> Reg {
         let many = self.field("many", "i32", offset_of!(Ctx, many));
-        let threads = self.field("threads", "i32", offset_of!(Ctx, threads));
+        let threads = self.threads();
         let one = self.once("one", |_| format!("icmp eq i32 {many}, 0"));
         let said = self.once("whole.said", |_| "icmp ne i32 %whole.first, 0".into());
         let w = self.w;
@@ -34,7 +34,7 @@ impl Printer<'_> {
     pub(super) fn next_group(&mut self) {
         let w = self.w;
         let many = self.field("many", "i32", offset_of!(Ctx, many));
-        let threads = self.field("threads", "i32", offset_of!(Ctx, threads));
+        let threads = self.threads();
         let begin = self.clear_memory();
         let index = self.next_index();
         let per_group = self.func.inst_count();
@@ -58,7 +58,7 @@ impl Printer<'_> {
   br i1 %gm.same, label %group.next, label %leave, !prof !0
 group.next:
   %gn.lane0 = add i32 %lane0, {w}
-  %gn.more = icmp ugt i32 {threads}, %gn.lane0
+  %gn.more = icmp ult i32 %gn.lane0, {threads}
   br i1 %gn.more, label %group.again, label %round.end
 group.again:
   store i32 %gn.lane0, ptr %lane0.slot, align 8

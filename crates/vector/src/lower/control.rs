@@ -1,5 +1,6 @@
 //! Blocks, branches, masks and where lanes wait.
 
+use super::saved::{self, Set};
 use super::{Lower, MOST_WAITING, Unsupported};
 use crate::ir::{Label, Op, Reg, Status, Term, Ty};
 use hostwarp_ir::{self as core, BarrierKind, Block, IntBin, IntCmp, Target, Type, Value};
@@ -22,6 +23,9 @@ impl Lower<'_> {
         for b in self.starts() {
             self.entry(b);
         }
+        let starts: Vec<(Block, bool)> =
+            self.k.entries.iter().map(|(b, _)| (*b, self.k.partial[b.index()])).collect();
+        self.saved_at = saved::find(self.func, self.plan, &starts, |v| self.facts.is_narrow(v));
         let mut exits = vec![];
         for at in 0..self.plan.order.len() {
             let b = self.plan.order[at];
@@ -104,6 +108,11 @@ impl Lower<'_> {
         self.end_with(Term::Jump(self.label[b.index()]));
     }
 
+    /// What is in the frame where a block begins.
+    pub(super) fn saved_at(&self, b: Block) -> &Set {
+        &self.saved_at[b.index()]
+    }
+
     fn is_start(&self, b: Block) -> bool {
         self.k.entries.iter().any(|(e, _)| *e == b)
     }
@@ -128,6 +137,7 @@ impl Lower<'_> {
         self.known.clear();
         self.block = b;
         self.mask = None;
+        self.saved = self.saved_at(b).clone();
         // Whoever comes here has come through the only block that leads here, with no other lanes.
         self.checked = match self.sources[b.index()][..] {
             [from] if !self.plan.is_back_edge(from, b) && !self.is_start(b) => {
@@ -705,7 +715,8 @@ impl Lower<'_> {
                 self.end_with(Term::Jump(suspend));
             }
             _ => {
-                self.save_brief(b);
+                let saved = self.saved_at(b).clone();
+                self.save_unless(b, &saved);
                 self.end_with(Term::Leave { from: Some(b) });
             }
         }

@@ -1,6 +1,7 @@
 //! What lanes need at the start of a block: to the frame and from it.
 
 use super::Lower;
+use super::saved::Set;
 use crate::ir::{Label, Op, Place, Reg, Term, Ty};
 use hostwarp_ir::{Block, IntBin, Type, Value};
 use hostwarp_plan::Shape;
@@ -14,10 +15,18 @@ impl Lower<'_> {
         Some(Place { slot: self.plan.frame.slot[v.index()]?, ty: self.ty(v) })
     }
 
-    /// Writes what a group whose lanes are all in one place needs there: of what is uniform or affine only lane 0's.
+    /// Writes what a group whose lanes are all in one place needs there: of what is uniform or affine only lane 0's. What is there already is not written again,
+    /// parameters aside, which have just been set.
     pub(super) fn save_brief(&mut self, b: Block) {
+        let mut saved = self.saved.clone();
+        saved.remove_all(&self.func.block(b).params);
+        self.save_unless(b, &saved);
+    }
+
+    /// As [`save_brief`](Self::save_brief), with what is there already.
+    pub(super) fn save_unless(&mut self, b: Block, saved: &Set) {
         for v in self.plan.live_in[b.index()].clone() {
-            let Some(place) = self.place(v) else { continue };
+            let Some(place) = self.place(v).filter(|_| !saved.contains(v)) else { continue };
             let r = match self.k.shapes[v.index()] {
                 Shape::Varying => self.wide(v),
                 _ => self.narrow(v),
@@ -69,6 +78,20 @@ impl Lower<'_> {
         self.known.clear();
     }
 
+    /// Reads a value anew that is in the frame in brief.
+    fn reread(&mut self, v: Value) {
+        let Some(place) = self.place(v) else { return };
+        let narrow = self.facts.is_narrow(v);
+        let ty = Ty { of: place.ty, wide: !narrow };
+        let lane = narrow.then(|| self.constant(Type::I32, 0));
+        let r = self.inst(ty, Op::FrameGet(place), lane.into_iter().collect());
+        let known = self.known.entry(v).or_default();
+        match narrow {
+            true => known.narrow = Some(r),
+            false => known.wide = Some(r),
+        }
+    }
+
     /// The blocks lanes may wait at in a scope: its own, and those behind it where all meet.
     fn waiting_in(&self, scope: Option<Block>) -> Vec<Block> {
         let mut blocks = vec![];
@@ -107,6 +130,12 @@ impl Lower<'_> {
                     needed.len() - 1
                 });
                 needed[n].1.push(*b);
+            }
+        }
+        // What is in the frame in brief is read before anything is written: it may share its slot with what other lanes need.
+        for (v, at) in &needed {
+            if !self.parks && at.iter().all(|b| self.saved_at(*b).contains(*v)) {
+                self.reread(*v);
             }
         }
         let mut made: FxHashMap<Vec<Block>, Reg> = FxHashMap::default();

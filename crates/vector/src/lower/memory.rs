@@ -21,8 +21,9 @@ const MOST_OPS_DEEP: u32 = 12;
 impl Lower<'_> {
     pub(super) fn load(&mut self, index: usize, i: &Inst, mem: Mem) {
         let Some(r) = i.result else { return };
-        if self.load_parameter(i, r, mem) {
-            return;
+        if let Some(at) = self.parameter[r.index()] {
+            let value = self.inst(Ty::narrow(self.ty(r)), Op::Param(at), vec![]);
+            return self.define_narrow(r, value);
         }
         self.order(mem, true);
         let mut access = self.access(i.args[0], self.ty(r), mem);
@@ -296,18 +297,6 @@ impl Lower<'_> {
         if mem.order != Order::Weak {
             self.push(Op::Order { order: mem.order, before }, vec![]);
         }
-    }
-
-    /// A parameter at a place that is certainly there.
-    fn load_parameter(&mut self, i: &Inst, r: Value, mem: Mem) -> bool {
-        let (size, end) = (self.ty(r).bytes() as u64, u64::from(self.func.info.param_bytes));
-        let Some(core::Op::Const(at)) = self.remat[i.args[0].index()] else { return false };
-        if mem.space != Space::Param || i.guard.is_some() || at % size != 0 || at.saturating_add(size) > end {
-            return false;
-        }
-        let value = self.inst(Ty::narrow(self.ty(r)), Op::Param(at as u32), vec![]);
-        self.define_narrow(r, value);
-        true
     }
 
     /// The lanes that take part under a guard; none if all of the group do.
