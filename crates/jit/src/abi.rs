@@ -43,6 +43,9 @@ pub(crate) const HANDED_APART: u32 = 9;
 /// frame only. So they are left at a barrier by groups that [come to it whole](AT_BARRIER).
 pub(crate) const BRIEF: u32 = 1 << 30;
 
+/// Set in a block to start at, besides [`BRIEF`]: in the general one of two versions of the code.
+pub(crate) const GENERAL: u32 = 1 << 29;
+
 /// In place of a block with a barrier: lanes have exited.
 pub(crate) const EXITED: u32 = u32::MAX;
 

@@ -72,6 +72,7 @@ pub struct KernelText {
     masked: Vec<bool>,
     shapes: Vec<Shape>,
     distances: Vec<Option<Arc<[i64]>>>,
+    general: Option<hostwarp_vector::General>,
 }
 
 impl fmt::Debug for KernelText {
@@ -120,6 +121,7 @@ impl KernelText {
             masked: emitted.masked,
             shapes: program.plan().shape.clone(),
             distances: vec![None; program.func().types.len()],
+            general: None,
         })
     }
 
@@ -143,6 +145,7 @@ impl KernelText {
             masked: vector.partial,
             shapes: vector.shapes,
             distances: vector.distances,
+            general: vector.general,
         })
     }
 
@@ -201,7 +204,9 @@ impl KernelText {
         };
         // SAFETY: every text we write defines it with this signature, and an object is one of such a text.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(find("kernel")?) };
-        let KernelText { program, assume, text, sites, stops, masked, shapes, distances, paths, .. } = self;
+        let KernelText {
+            program, assume, text, sites, stops, masked, shapes, distances, general, paths, ..
+        } = self;
         let plain = |term: &Term| match term {
             Term::Barrier { kind, .. } => *kind == BarrierKind::Sync,
             _ => true,
@@ -218,6 +223,7 @@ impl KernelText {
             masked,
             shapes,
             distances,
+            general,
             object,
             entry,
             paths,
@@ -250,6 +256,8 @@ pub struct JitKernel {
     pub(crate) shapes: Vec<Shape>,
     /// How far lanes are from each other in values that the frame has for each of them, where code relies on that.
     pub(crate) distances: Vec<Option<Arc<[i64]>>>,
+    /// The general version, if what is said above is so of a converged one only.
+    general: Option<hostwarp_vector::General>,
     object: Object,
     entry: Entry,
     paths: Paths,
@@ -389,9 +397,28 @@ impl JitKernel {
         self.stops[b.index()]
     }
 
-    /// Whether there is code for part of the lanes that begins at the start of a block.
-    pub(crate) fn is_masked(&self, b: Block) -> bool {
-        self.masked[b.index()]
+    /// How a group may go on at the start of a block, as a mark in the block to start at: in the version of the code for which all that lanes need lies as that
+    /// relies on, the converged one first. `checked` if that is so of the first anyhow.
+    pub(crate) fn version(
+        &self,
+        cta: &mut Cta,
+        lane0: u32,
+        (live, whole): (Lanes, bool),
+        at: Block,
+        checked: bool,
+    ) -> Option<u32> {
+        if !self.starts_at(at) {
+            return None;
+        }
+        let first = (&self.shapes[..], &self.distances[..]);
+        if (whole || self.masked[at.index()]) && (checked || self.is_as_planned(cta, lane0, live, at, first))
+        {
+            return Some(0);
+        }
+        let general = self.general.as_ref()?;
+        let second = (&general.shapes[..], &general.distances[..]);
+        ((whole || general.partial[at.index()]) && self.is_as_planned(cta, lane0, live, at, second))
+            .then_some(abi::GENERAL)
     }
 
     /// Whether compiled code can go on with a CTA.
@@ -600,11 +627,12 @@ impl Run<'_> {
         }
         for lane0 in (0..threads).step_by(self.width as usize) {
             let lanes = self.threads_of(lane0);
-            if self.lanes_of(lane0) != (lanes, lanes) || lanes != self.all_lanes() && !kernel.is_masked(at) {
+            if self.lanes_of(lane0) != (lanes, lanes) {
                 return None;
             }
-            let group = (lane0 / self.width) as usize;
-            if !self.converged[group] && !kernel.is_as_planned(self.cta(), lane0, lanes, at) {
+            let checked = self.converged[(lane0 / self.width) as usize];
+            let whole = lanes == self.all_lanes();
+            if kernel.version(self.cta(), lane0, (lanes, whole), at, checked) != Some(0) {
                 return None;
             }
             if !self.is_spread_out(lane0, at) {
@@ -784,17 +812,19 @@ impl Run<'_> {
             return Step::Split;
         }
         let converged = std::mem::take(&mut self.converged[(lane0 / self.width) as usize]);
-        if together && block != Block::ENTRY.0 && !converged && !came_apart {
+        let whole = ready == self.all_lanes();
+        let mut version = 0;
+        if together && block != Block::ENTRY.0 && !came_apart {
             let kernel = self.engine.kernel;
-            if !kernel.is_as_planned(self.cta(), lane0, ready, Block(block)) {
-                return Step::Split;
+            match kernel.version(self.cta(), lane0, (ready, whole), Block(block), converged) {
+                Some(found) => version = found,
+                None => return Step::Split,
             }
         }
-        let whole = ready == self.all_lanes();
         let start = if together && block == Block::ENTRY.0 {
             block
         } else if together && stops_there && (whole || vector) && self.is_spread_out(lane0, Block(block)) {
-            block | abi::BRIEF
+            block | abi::BRIEF | version
         } else {
             self.masks.fill(Lanes::NONE);
             for lane in ready.iter() {
@@ -808,7 +838,7 @@ impl Run<'_> {
         let masked = &self.engine.kernel.masked;
         let has_code = match start {
             abi::APART => self.masks.iter().zip(masked).all(|(lanes, masked)| lanes.is_empty() || *masked),
-            _ => whole || masked[block as usize],
+            _ => whole || masked[block as usize] || version != 0,
         };
         if !has_code {
             return Step::Split;

@@ -117,6 +117,9 @@ group:
             }
             let _ = write!(cases, " i32 {}, label %{name}", b.0 | abi::BRIEF);
         }
+        for (b, label) in self.k.general.iter().flat_map(|g| &g.entries) {
+            let _ = write!(cases, " i32 {}, label %{}", b.0 | abi::BRIEF | abi::GENERAL, self.label(*label));
+        }
         self.t.line(format_args!("switch i32 %resume, label %nowhere [{cases}]"));
         self.t.label("nowhere");
         self.t.line(format_args!("unreachable"));

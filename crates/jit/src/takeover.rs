@@ -7,6 +7,7 @@
 use hostwarp_interp::{Cta, Launch, WARP, settle};
 use hostwarp_ir::Block;
 use hostwarp_plan::Shape;
+use hostwarp_vector::Offsets;
 
 use crate::engine::{JitKernel, even_lanes};
 use crate::lanes::Lanes;
@@ -20,7 +21,11 @@ impl JitKernel {
         let groups = if self.has_room(launch, cta) { self.groups_at_stops(cta) } else { None };
         let taken = groups.is_some_and(|groups| {
             settle(launch, cta);
-            groups.into_iter().all(|(lane0, live, at)| self.is_as_planned(cta, lane0, live, at))
+            let all = Lanes::first(self.width());
+            let goes_on = |(lane0, live, at): (u32, Lanes, Block)| {
+                self.version(cta, lane0, (live, live == all), at, false).is_some()
+            };
+            groups.into_iter().all(goes_on)
         });
         if taken {
             cta.runner = self.runner();
@@ -48,8 +53,7 @@ impl JitKernel {
             let pc = |lane: u32| cta.pc[(lane0 + lane) as usize];
             let at = pc(live.lowest());
             let alike = (ready.is_empty() || ready == live) && live.iter().all(|lane| pc(lane) == at);
-            let whole = live == all || self.is_masked(Block(at));
-            if !alike || !whole || !self.starts_at(Block(at)) {
+            if !alike || !self.starts_at(Block(at)) {
                 return None;
             }
             groups.push((lane0, live, Block(at)));
@@ -58,11 +62,18 @@ impl JitKernel {
     }
 
     /// Whether what lanes of a group need at a block is as the plan says. What may wrap is looked at wherever a group goes on.
-    pub(crate) fn is_as_planned(&self, cta: &mut Cta, lane0: u32, live: Lanes, at: Block) -> bool {
+    pub(crate) fn is_as_planned(
+        &self,
+        cta: &mut Cta,
+        lane0: u32,
+        live: Lanes,
+        at: Block,
+        (shapes, distances): (&[Shape], &[Option<Offsets>]),
+    ) -> bool {
         let (func, plan) = (self.program().func(), self.program().plan());
         plan.live_in[at.index()].iter().all(|v| {
-            let shape = self.shapes[v.index()];
-            if let (Some(distances), Some(slot)) = (&self.distances[v.index()], plan.frame.slot[v.index()]) {
+            let shape = shapes[v.index()];
+            if let (Some(distances), Some(slot)) = (&distances[v.index()], plan.frame.slot[v.index()]) {
                 let bytes = func.ty(*v).bytes();
                 return cta
                     .is_at_distances(slot, bytes, lane0, distances, |lane| live.contains(lane - lane0));

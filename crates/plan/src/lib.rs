@@ -205,7 +205,7 @@ impl Plan {
         let invariance = invariance(func, &order);
         let live = Liveness::new(func, &order, &remat);
         let shape::Shapes { shape, divergent, masked, split, by_control } =
-            shape::shapes(func, &order, &position, &loops, &loop_of, assume, &invariance);
+            shape::shapes(func, &order, &position, &loops, &loop_of, assume, &invariance, &[]);
         for (l, split) in loops.iter_mut().zip(split) {
             l.divergent_exit = split;
             l.waits = waits::waits(func, l);
@@ -231,6 +231,19 @@ impl Plan {
             frame,
             pressure,
         }
+    }
+
+    /// The plan for code that sees to it that all lanes of a group go the same way at the end of these blocks (by number), and goes on elsewhere where they do not.
+    /// Frame, order and what lanes need are the same.
+    pub fn taking_for_uniform(&self, func: &Function, branches: &[bool]) -> Plan {
+        let mut plan = self.clone();
+        let Plan { order, position, loops, loop_of, assume, invariance, .. } = self;
+        let shape::Shapes { shape, divergent, masked, split, by_control } =
+            shape::shapes(func, order, position, loops, loop_of, *assume, invariance, branches);
+        for (l, split) in plan.loops.iter_mut().zip(split) {
+            l.divergent_exit = split;
+        }
+        Plan { shape, divergent, masked, by_control, ..plan }
     }
 
     /// Of the blocks that lanes of a warp are at, by position, the one that runs next (docs/convergence.md) after the one that ran last: one

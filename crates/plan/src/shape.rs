@@ -96,6 +96,8 @@ struct Analysis<'a> {
     loop_of: &'a [Option<usize>],
     assume: Assume,
     invariance: &'a [Invariance],
+    /// By block: whoever runs it sees to it that all lanes go the same way at its end.
+    taken: &'a [bool],
     control: Control<'a>,
     constant: Vec<Option<u64>>,
     /// `tid.x` and the like: each row's first lane has a multiple of the row's length, and the others follow.
@@ -123,6 +125,7 @@ struct Analysis<'a> {
     users: Lists,
 }
 
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn shapes(
     func: &Function,
     order: &[Block],
@@ -131,6 +134,7 @@ pub(crate) fn shapes(
     loop_of: &[Option<usize>],
     assume: Assume,
     invariance: &[Invariance],
+    taken: &[bool],
 ) -> Shapes {
     let len = func.types.len();
     let mut a = Analysis {
@@ -141,6 +145,7 @@ pub(crate) fn shapes(
         loop_of,
         assume,
         invariance,
+        taken,
         control: Control::new(func, order, position, loops),
         constant: vec![None; len],
         number: vec![false; len],
@@ -338,8 +343,9 @@ impl Analysis<'_> {
             }
             Step::Term(at) => {
                 let func = self.func;
-                let term = &func.block(self.order[at as usize]).term;
-                if !self.control.is_divergent(at as usize) && self.diverges(term) {
+                let b = self.order[at as usize];
+                let taken = self.taken.get(b.index()) == Some(&true);
+                if !taken && !self.control.is_divergent(at as usize) && self.diverges(&func.block(b).term) {
                     self.control.set_divergent(at as usize);
                     self.lanes_leave(at as usize);
                 }

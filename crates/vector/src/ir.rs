@@ -350,6 +350,21 @@ pub struct Kernel {
     pub shapes: Vec<Shape>,
     /// Of values that are varying there, but at known distances from each other: these. Code relies on it wherever it is entered.
     pub distances: Vec<Option<Offsets>>,
+    /// Where this is the converged version of a kernel: the other one, for groups in which values do not lie so.
+    pub general: Option<General>,
+}
+
+/// Where the general version of a kernel can be entered, and what it relies on there.
+#[derive(Clone, PartialEq, Debug)]
+pub struct General {
+    /// As [`Kernel::entries`], but for the kernel's entry.
+    pub entries: Vec<(Block, Label)>,
+    /// As [`Kernel::partial`].
+    pub partial: Vec<bool>,
+    /// As [`Kernel::shapes`].
+    pub shapes: Vec<Shape>,
+    /// As [`Kernel::distances`].
+    pub distances: Vec<Option<Offsets>>,
 }
 
 impl Kernel {

@@ -3,11 +3,12 @@
 //! Blocks in which all lanes of a group are converged have no masks and real branches. All others are walked through in the plan's order, each with the
 //! lanes that wait there in a variable, and skipped when there are none; behind the last block of a loop the walk goes back to its header if lanes wait there.
 
-mod clones;
 mod control;
 mod frame;
 mod memory;
 mod saved;
+mod versions;
+mod windows;
 
 use crate::facts::{Facts, is_effect};
 use crate::ir::{BlockData, Inst, Kernel, Label, Op, Reg, Term, Ty, Var};
@@ -27,8 +28,13 @@ const MOST_WAITING: usize = 65536;
 pub fn lower(func: &Function, plan: &Plan, assume: Assume) -> Result<Kernel, Unsupported> {
     covers(func, plan, assume)?;
     let facts = Facts::new(func, plan, assume);
-    let mut lower = Lower::new(func, plan, &facts, assume);
+    let k = Kernel::new(func, assume.group, &facts);
+    if let Some(k) = versions::lower(func, plan, &facts, assume)? {
+        return Ok(k);
+    }
+    let mut lower = Lower::new(func, plan, &facts, assume, k);
     lower.kernel()?;
+    lower.prune();
     Ok(lower.k)
 }
 
@@ -69,6 +75,16 @@ struct Known {
     wide: Option<Reg>,
 }
 
+/// A version of the code.
+enum Version {
+    /// There is no other.
+    Only,
+    /// With branches that are taken for uniform; where they are not the group goes on in the general version.
+    Converged(versions::Other),
+    /// By value, whether it lies in the frame as the converged version has it.
+    General(Vec<bool>),
+}
+
 struct Lower<'a> {
     func: &'a Function,
     plan: &'a Plan,
@@ -92,10 +108,8 @@ struct Lower<'a> {
     /// By block: where it begins, and the lanes that wait there.
     label: Vec<Label>,
     waiting: Vec<Option<Var>>,
-    /// By block that part of the lanes may run: where its code for all of them begins, if it has one ([`clones`]).
-    clone: Vec<Option<Label>>,
-    /// By block: whether lanes diverge at its end, but hardly ever do.
-    is_likely_uniform: Vec<bool>,
+    /// Which version of two this is, and what it has to know of the other.
+    version: Version,
     /// By position: where the walk looks whether lanes wait, for blocks that they may wait at.
     walk: Vec<Label>,
     /// By position: what comes behind the block in the walk.
@@ -110,7 +124,7 @@ struct Lower<'a> {
     checked: Checked,
     /// By block: what has been checked where it ends, for the one it leads to.
     checked_by: Vec<Option<Checked>>,
-    windows: FxHashMap<(u64, u32, Value), u32>,
+    windows: windows::Windows,
     /// Lanes that have exited (bits), and whether some are parked.
     exited: Option<Var>,
     parked: Var,
@@ -127,21 +141,8 @@ struct Lower<'a> {
 }
 
 impl<'a> Lower<'a> {
-    fn new(func: &'a Function, plan: &'a Plan, facts: &'a Facts, assume: Assume) -> Lower<'a> {
+    fn new(func: &'a Function, plan: &'a Plan, facts: &'a Facts, assume: Assume, mut k: Kernel) -> Lower<'a> {
         let (len, blocks) = (func.types.len(), func.blocks.len());
-        let mut k = Kernel {
-            name: func.name.clone(),
-            width: assume.group,
-            regs: vec![],
-            vars: vec![],
-            blocks: vec![],
-            entries: vec![],
-            partial: vec![false; blocks],
-            sites: vec![],
-            windows: vec![],
-            shapes: (0..len as u32).map(|v| facts.shape(Value(v))).collect(),
-            distances: (0..len as u32).map(|v| facts.distances(Value(v))).collect(),
-        };
         let (mut remat, mut maker) = (vec![None; len], vec![None; len]);
         let (mut has_sync, mut sources) = (false, vec![vec![]; blocks]);
         for b in &plan.order {
@@ -164,8 +165,15 @@ impl<'a> Lower<'a> {
             k.vars.push(ty);
             Var(k.vars.len() as u32 - 1)
         };
-        let parked = new_var(&mut k, Ty::narrow(Type::I1));
-        let exited = has_sync.then(|| new_var(&mut k, Ty::narrow(k_bits(assume.group))));
+        // Both versions have the same.
+        let parked = Var(0);
+        let exited = has_sync.then_some(Var(1));
+        if k.vars.is_empty() {
+            new_var(&mut k, Ty::narrow(Type::I1));
+            if has_sync {
+                new_var(&mut k, Ty::narrow(k_bits(assume.group)));
+            }
+        }
         let mut var = vec![None; len];
         for v in plan.order.iter().flat_map(|b| &plan.live_in[b.index()]) {
             let ty = Ty { of: func.ty(*v), wide: !facts.is_narrow(*v) };
@@ -215,9 +223,8 @@ impl<'a> Lower<'a> {
             exit: None,
             checked: Checked::default(),
             checked_by: vec![None; blocks],
-            clone: vec![],
-            is_likely_uniform: vec![],
-            windows: FxHashMap::default(),
+            version: Version::Only,
+            windows: windows::Windows::new(func, plan),
             exited,
             parked,
             parks: false,
@@ -236,10 +243,6 @@ impl<'a> Lower<'a> {
         lower.walk = plan.order.iter().map(|b| lower.new_label(format!("walk.b{}", b.0))).collect();
         lower.after = plan.order.iter().map(|b| lower.new_label(format!("after.b{}", b.0))).collect();
         lower.end = lower.new_label("end");
-        lower.is_likely_uniform =
-            (0..blocks).map(|b| clones::is_likely_uniform(&lower, Block(b as u32))).collect();
-        let clone = clones::find(func, plan, &lower.is_likely_uniform);
-        lower.clone = (0..blocks).map(|b| clone[b].then(|| lower.new_label(format!("all.b{b}")))).collect();
         lower
     }
 
@@ -632,6 +635,26 @@ impl<'a> Lower<'a> {
         };
         self.known.entry(v).or_default().narrow = Some(r);
         r
+    }
+}
+
+impl Kernel {
+    fn new(func: &Function, width: u32, facts: &Facts) -> Kernel {
+        let values = || (0..func.types.len() as u32).map(Value);
+        Kernel {
+            name: func.name.clone(),
+            width,
+            regs: vec![],
+            vars: vec![],
+            blocks: vec![],
+            entries: vec![],
+            partial: vec![false; func.blocks.len()],
+            sites: vec![],
+            windows: vec![],
+            shapes: values().map(|v| facts.shape(v)).collect(),
+            distances: values().map(|v| facts.distances(v)).collect(),
+            general: None,
+        }
     }
 }
 

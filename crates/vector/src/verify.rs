@@ -19,7 +19,7 @@ pub fn verify(k: &Kernel) -> Result<(), String> {
     let words = k.regs.len().div_ceil(64);
     let mut before: Vec<Option<Vec<u64>>> = vec![None; n];
     let mut work: Vec<Label> = vec![];
-    for (_, label) in &k.entries {
+    for (_, label) in k.entries.iter().chain(k.general.iter().flat_map(|g| &g.entries)) {
         before[label.0 as usize] = Some(vec![0; words]);
         work.push(*label);
     }

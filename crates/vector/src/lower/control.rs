@@ -25,16 +25,15 @@ impl Lower<'_> {
         }
         let starts: Vec<(Block, bool)> =
             self.k.entries.iter().map(|(b, _)| (*b, self.k.partial[b.index()])).collect();
-        self.saved_at = saved::find(self.func, self.plan, &starts, |v| self.facts.is_narrow(v));
+        self.saved_at = match self.is_general() {
+            // Groups come from the other version, too.
+            true => vec![Set::default(); self.func.blocks.len()],
+            false => saved::find(self.func, self.plan, &starts, |v| self.facts.is_narrow(v)),
+        };
         let mut exits = vec![];
         for at in 0..self.plan.order.len() {
             let b = self.plan.order[at];
-            if self.plan.masked[b.index()] {
-                self.block(b, self.label[b.index()], true, &mut exits)?;
-            }
-            if let Some(label) = self.converged_label(b) {
-                self.block(b, label, false, &mut exits)?;
-            }
+            self.block(b, &mut exits)?;
             self.walk_to(at);
             self.after(at);
         }
@@ -45,7 +44,6 @@ impl Lower<'_> {
         for (scope, label) in std::mem::take(&mut self.suspends) {
             self.suspend(scope, label);
         }
-        self.prune();
         Ok(())
     }
 
@@ -84,17 +82,6 @@ impl Lower<'_> {
     /// All lanes the group was started with go to the start of a block.
     fn enter_all(&mut self, b: Block) {
         if let Some(waiting) = self.waiting[b.index()].filter(|_| self.plan.masked[b.index()]) {
-            if let Some(converged) = self.converged_label(b) {
-                if !self.whole {
-                    return self.end_with(Term::Jump(converged));
-                }
-                let there = self.inst(Ty::narrow(self.k.bits()), Op::Active, vec![]);
-                let all = self.constant(self.k.bits(), u64::MAX);
-                let condition = self.compare(IntCmp::Eq, there, all);
-                let part = self.new_label("part");
-                self.end_with(Term::Branch { condition, yes: converged, no: part, likely: true });
-                self.start(part);
-            }
             // Of a group that was started in the middle not all lanes need be there.
             let started = match self.whole && !self.is_partial(b) {
                 true => self.all_lanes(),
@@ -121,19 +108,8 @@ impl Lower<'_> {
         self.is_start(b) && self.k.partial[b.index()]
     }
 
-    /// The code of a block for when all lanes run it, if there is any.
-    fn converged_label(&self, b: Block) -> Option<Label> {
-        if self.plan.masked[b.index()] { self.clone[b.index()] } else { Some(self.label[b.index()]) }
-    }
-
-    fn block(
-        &mut self,
-        b: Block,
-        label: Label,
-        masked: bool,
-        exits: &mut Vec<(Block, Label, Option<Reg>)>,
-    ) -> Result<(), Unsupported> {
-        self.start(label);
+    fn block(&mut self, b: Block, exits: &mut Vec<(Block, Label, Option<Reg>)>) -> Result<(), Unsupported> {
+        self.start(self.label[b.index()]);
         self.known.clear();
         self.block = b;
         self.mask = None;
@@ -145,7 +121,7 @@ impl Lower<'_> {
             }
             _ => Default::default(),
         };
-        if let Some(waiting) = self.waiting[b.index()].filter(|_| masked) {
+        if let Some(waiting) = self.waiting[b.index()].filter(|_| self.plan.masked[b.index()]) {
             let mask = self.get(waiting);
             let none = self.no_lanes();
             self.set(waiting, none);
@@ -158,7 +134,7 @@ impl Lower<'_> {
         for (index, i) in data.insts.iter().enumerate() {
             self.lower_inst(index, i)?;
         }
-        // From either version of the block.
+        // In either version.
         let mut checked = std::mem::take(&mut self.checked);
         if let Some(others) = &self.checked_by[b.index()] {
             checked.retain(|key, (first, last)| {
@@ -176,7 +152,7 @@ impl Lower<'_> {
     }
 
     /// Lowers one side of a branch: what is made in it is not known in the other.
-    fn side(&mut self, label: Label, lower: impl FnOnce(&mut Self)) {
+    pub(super) fn side(&mut self, label: Label, lower: impl FnOnce(&mut Self)) {
         let known = self.known.clone();
         self.start(label);
         lower(self);
@@ -188,6 +164,7 @@ impl Lower<'_> {
         match term {
             core::Term::Jump(to) => self.go_all(b, to),
             _ if let Some(to) = term.only() => self.go_all(b, to),
+            core::Term::Branch(c, yes, no) if self.take_for_uniform(b, *c, yes, no) => {}
             core::Term::Branch(c, yes, no) if !self.plan.divergent[b.index()] => {
                 let condition = self.narrow_of(*c);
                 let (then, other) = (self.new_label("then"), self.new_label("else"));
@@ -216,7 +193,7 @@ impl Lower<'_> {
             core::Term::Barrier { next, .. } => {
                 self.pass(b, next, None);
                 self.forget(next.block);
-                if self.is_plain_barrier(term) {
+                if self.is_plain_barrier(term) && self.lies_alike(next.block) {
                     self.save_brief(next.block);
                     self.end_with(Term::Barrier { from: b, to: next.block });
                 } else {
@@ -285,7 +262,7 @@ impl Lower<'_> {
         let after = self.after_label(b);
         self.pass(b, next, Some(mask));
         self.forget(next.block);
-        if self.is_plain_barrier(term) {
+        if self.is_plain_barrier(term) && self.lies_alike(next.block) {
             let (all, part) = (self.new_label("all"), self.new_label("part"));
             let (here, started) = (self.bits_of(mask), self.started_bits());
             let condition = self.compare(IntCmp::Eq, here, started);
@@ -356,7 +333,7 @@ impl Lower<'_> {
     }
 
     /// A value that is the same in all lanes that run, as the plan says.
-    fn narrow_of(&mut self, v: Value) -> Reg {
+    pub(super) fn narrow_of(&mut self, v: Value) -> Reg {
         if self.facts.is_narrow(v) || self.is_constant(v) {
             return self.narrow(v);
         }
@@ -368,24 +345,6 @@ impl Lower<'_> {
 
     /// Lanes of a set go different ways.
     fn split(&mut self, b: Block, term: &core::Term, lanes: Reg) {
-        if let core::Term::Branch(c, yes, no) = term
-            && self.mask.is_none()
-            && self.is_likely_uniform[b.index()]
-        {
-            let said = self.wide(*c);
-            let said = self.int(IntBin::And, lanes, said);
-            let (bits, started) = (self.bits_of(said), self.started_bits());
-            let (some, all) = (self.new_label("some"), self.new_label("all"));
-            let (none, mixed) = (self.new_label("none"), self.new_label("mixed"));
-            let condition = self.is_any(bits);
-            self.end_with(Term::Branch { condition, yes: some, no: none, likely: false });
-            self.side(none, |l| l.go_all(b, no));
-            self.start(some);
-            let condition = self.compare(IntCmp::Eq, bits, started);
-            self.end_with(Term::Branch { condition, yes: all, no: mixed, likely: true });
-            self.side(all, |l| l.go_all(b, yes));
-            self.start(mixed);
-        }
         let mut edges: Vec<Edge> = vec![];
         match term {
             core::Term::Branch(c, yes, no) => {
@@ -434,7 +393,7 @@ impl Lower<'_> {
     }
 
     /// All lanes go to one block.
-    fn go_all(&mut self, b: Block, to: &Target) {
+    pub(super) fn go_all(&mut self, b: Block, to: &Target) {
         self.pass(b, to, None);
         if self.plan.is_back_edge(b, to.block) {
             let exit = self.new_label(format!("fuel.b{}", to.block.0));
@@ -445,16 +404,16 @@ impl Lower<'_> {
             self.side(exit, |l| {
                 l.forget(to.block);
                 l.known.clear();
+                if l.is_general() {
+                    return l.leave_in_full(to.block, Status::Budget);
+                }
                 l.save_brief(to.block);
                 l.push(Op::Status(Status::Budget), vec![]);
                 l.end_with(Term::Leave { from: Some(to.block) });
             });
             self.start(here);
         }
-        if let Some(converged) = self.converged_label(to.block) {
-            return self.end_with(Term::Jump(converged));
-        }
-        if let Some(waiting) = self.waiting[to.block.index()] {
+        if let Some(waiting) = self.waiting[to.block.index()].filter(|_| self.plan.masked[to.block.index()]) {
             let started = self.started();
             self.set(waiting, started);
         }
@@ -607,17 +566,6 @@ impl Lower<'_> {
         let (mask, after) = (self.get(waiting), self.after[at]);
         let bits = self.bits_of(mask);
         if self.plan.masked[b.index()] {
-            if let Some(converged) = self.clone[b.index()] {
-                let started = self.started_bits();
-                let condition = self.compare(IntCmp::Eq, bits, started);
-                let (all, some) = (self.new_label("met"), self.new_label("some"));
-                self.end_with(Term::Branch { condition, yes: all, no: some, likely: false });
-                self.start(all);
-                let none = self.no_lanes();
-                self.set(waiting, none);
-                self.end_with(Term::Jump(converged));
-                self.start(some);
-            }
             let condition = self.is_any(bits);
             return self.end_with(Term::Branch {
                 condition,
@@ -707,6 +655,9 @@ impl Lower<'_> {
         self.known.clear();
         self.mask = None;
         let status = if mask.is_some() { Status::HandedApart } else { Status::Handed };
+        if mask.is_none() && self.is_general() {
+            return self.leave_in_full(b, Status::HandedApart);
+        }
         self.push(Op::Status(status), vec![]);
         match (mask, self.waiting[b.index()]) {
             (Some(mask), Some(waiting)) => {
@@ -735,9 +686,10 @@ impl Lower<'_> {
     }
 
     /// Removes blocks nobody comes to.
-    fn prune(&mut self) {
+    pub(super) fn prune(&mut self) {
         let mut seen = vec![false; self.k.blocks.len()];
-        let mut work: Vec<Label> = self.k.entries.iter().map(|(_, l)| *l).collect();
+        let general = self.k.general.iter().flat_map(|g| &g.entries);
+        let mut work: Vec<Label> = self.k.entries.iter().chain(general).map(|(_, l)| *l).collect();
         while let Some(l) = work.pop() {
             if std::mem::replace(&mut seen[l.0 as usize], true) {
                 continue;

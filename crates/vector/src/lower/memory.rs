@@ -445,38 +445,6 @@ impl Lower<'_> {
         access.window = self.window(address, access.extent().1, size as u32, mem.space);
         access
     }
-
-    /// Where the part of an allocation is remembered that accesses of this kind have found.
-    fn window(&mut self, address: Value, len: u64, align: u32, space: Space) -> u32 {
-        if !matches!(space, Space::Global | Space::Generic) {
-            return 0;
-        }
-        let root = self.root(address);
-        let next = self.k.windows.len() as u32;
-        let window = *self.windows.entry((len, align, root)).or_insert(next);
-        if window == next {
-            self.k.windows.push((len, align));
-        }
-        window
-    }
-
-    /// What an address is counted from.
-    fn root(&self, mut v: Value) -> Value {
-        for _ in 0..16 {
-            let Some((b, n)) = self.maker[v.index()] else { break };
-            let i = &self.func.block(b).insts[n];
-            if i.op != core::Op::Int(IntBin::Add) {
-                break;
-            }
-            let [a, b] = [i.args[0], i.args[1]];
-            v = match (self.facts.is_uniform(a), self.facts.is_uniform(b)) {
-                (false, true) => b,
-                _ if self.is_constant(a) => b,
-                _ => a,
-            };
-        }
-        v
-    }
 }
 
 fn space_number(space: Space) -> u32 {
