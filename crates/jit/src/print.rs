@@ -5,6 +5,7 @@
 
 mod driver;
 mod memory;
+mod strided;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

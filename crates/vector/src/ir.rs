@@ -52,6 +52,9 @@ pub struct Place {
     pub ty: Type,
 }
 
+/// What is between lanes is loaded with them up to this stride.
+pub const MOST_STRIDE: u32 = 4;
+
 /// How lanes with known distances reach memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Form {
@@ -59,6 +62,8 @@ pub enum Form {
     Row,
     /// A row in another order: lane `i` the place number `.0[i]`.
     Permuted(Arc<[u32]>),
+    /// Each lane so many places after the one before, 2 to [`MOST_STRIDE`].
+    Strided(u32),
     /// Rows of so many lanes each, which begin anywhere.
     Rows(u32),
     /// Few runs of places, each by its distance from lane 0's place and its length; some places are those of several lanes.

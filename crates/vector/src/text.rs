@@ -29,6 +29,7 @@ impl Display for Access {
                 match form {
                     Form::Row => f.write_str("row")?,
                     Form::Permuted(_) => f.write_str("permuted row")?,
+                    Form::Strided(n) => write!(f, "every {n}th")?,
                     Form::Rows(n) => write!(f, "rows of {n}")?,
                     Form::Runs { runs, .. } => write!(f, "runs {runs:?}")?,
                     Form::Gather => {

@@ -373,6 +373,10 @@ no:
                 let row = self.load_row(access, &at, mask.as_deref(), self.w);
                 self.permute(access.ty, &row, order.iter().copied())
             }
+            At::Spread { form: Form::Strided(stride), .. } if self.can_stride(access, false) => {
+                let (at, mask) = (self.place(access), self.mask_of(access));
+                self.load_strided(access, &at, mask.as_deref(), *stride)
+            }
             At::Spread { form: Form::Rows(len), offsets, .. } => {
                 let (at, len) = (self.place(access), *len);
                 let mut rows = vec![];
@@ -423,7 +427,7 @@ no:
         joined
     }
 
-    fn step(&mut self, at: &str, by: i64) -> Reg {
+    pub(super) fn step(&mut self, at: &str, by: i64) -> Reg {
         match by {
             0 => at.to_owned(),
             _ => self.t.inst(format_args!("getelementptr i8, ptr {at}, i64 {by}")),
@@ -445,7 +449,7 @@ no:
         self.t.shuffle(lanes, mask, "poison", from..from + len)
     }
 
-    fn load_row(&mut self, access: &Access, at: &str, mask: Option<&str>, lanes: u32) -> Reg {
+    pub(super) fn load_row(&mut self, access: &Access, at: &str, mask: Option<&str>, lanes: u32) -> Reg {
         let count = u32::from(access.ty.count);
         let all = Shape::new(access.ty.elem, lanes * count);
         let (volatile, align) = (Self::volatile(access), access.ty.elem.bytes());
@@ -494,6 +498,10 @@ no:
                 let value = self.permute(access.ty, value, back.into_iter());
                 self.store_row(access, &at, mask.as_deref(), &value, self.w);
             }
+            At::Spread { form: Form::Strided(stride), .. } if self.can_stride(access, true) => {
+                let (at, mask) = (self.place(access), self.mask_of(access));
+                self.store_strided(access, &at, mask.as_deref(), value, *stride);
+            }
             At::Spread { form: Form::Rows(len), offsets, .. } => {
                 // In the order of lanes: of rows that overlap the last stays.
                 let (at, len, all) = (self.place(access), *len, self.shape(Ty::wide(access.ty)));
@@ -508,7 +516,14 @@ no:
         }
     }
 
-    fn store_row(&mut self, access: &Access, at: &str, mask: Option<&str>, value: &str, lanes: u32) {
+    pub(super) fn store_row(
+        &mut self,
+        access: &Access,
+        at: &str,
+        mask: Option<&str>,
+        value: &str,
+        lanes: u32,
+    ) {
         let all = Shape::new(access.ty.elem, lanes * u32::from(access.ty.count));
         let (volatile, align) = (Self::volatile(access), access.ty.elem.bytes());
         let Some(mask) = mask else {

@@ -2,7 +2,7 @@
 
 use super::Lower;
 use crate::facts::{Lanes, is_effect};
-use crate::ir::{Access, At, Form, Op, Reg, Term, Ty};
+use crate::ir::{Access, At, Form, Label, MOST_STRIDE, Op, Reg, Term, Ty};
 use hostwarp_ir::{self as core, AtomicOp, Inst, IntBin, Mem, Order, Space, Type, Value};
 use std::sync::Arc;
 
@@ -151,7 +151,7 @@ impl Lower<'_> {
 
     fn load_behind_check(&mut self, index: usize, access: Access, check: Access, narrow: bool) -> Reg {
         let ty = Ty { of: access.ty, wide: !narrow };
-        if let Some(exit) = self.exit {
+        if let Some(exit) = self.exit_of(&access) {
             self.push(Op::Check(check.into(), exit), vec![]);
             return self.inst(ty, Op::Load(access.into()), vec![]);
         }
@@ -178,6 +178,12 @@ impl Lower<'_> {
         self.end_with(Term::Jump(done));
         self.start(done);
         self.get(result)
+    }
+
+    /// Where to leave the block to if the check of an access fails: nowhere if it may well do so, with generic addresses in a kernel that has memory other than global.
+    fn exit_of(&self, access: &Access) -> Option<Label> {
+        let others = self.func.info.local_bytes != 0 || self.func.info.shared_bytes != 0;
+        self.exit.filter(|_| !(access.space == Space::Generic && others))
     }
 
     pub(super) fn store(&mut self, index: usize, i: &Inst, mem: Mem) {
@@ -229,7 +235,7 @@ impl Lower<'_> {
         let Some(check) = self.check_for(index, i, &access, true) else {
             return self.push(Op::Store(access.into()), vec![value]);
         };
-        if let Some(exit) = self.exit {
+        if let Some(exit) = self.exit_of(&access) {
             self.push(Op::Check(check.into(), exit), vec![]);
             return self.push(Op::Store(access.into()), vec![value]);
         }
@@ -259,7 +265,7 @@ impl Lower<'_> {
         let simple = matches!(ty, Type::I32 | Type::I64)
             && matches!(mem.space, Space::Shared | Space::Global | Space::Generic)
             && !matches!(op, AtomicOp::System(_));
-        let old = match self.exit {
+        let old = match self.exit_of(&access) {
             _ if !simple => {
                 let site = self.site(index);
                 self.inst(Ty::wide(ty), Op::Ask { site, access: access.into() }, data)
@@ -325,7 +331,7 @@ impl Lower<'_> {
             return None;
         }
         let mut check = access.clone();
-        if self.exit.is_none() {
+        if self.exit_of(access).is_none() {
             // A check that comes back says nothing of what comes next.
             return Some(check);
         }
@@ -474,6 +480,10 @@ fn form(offsets: &[i64], size: i64) -> Form {
         if sorted.iter().enumerate().all(|(l, p)| *p == l as u32) {
             return Form::Permuted(Arc::from(places));
         }
+    }
+    let strided = |s: &u32| offsets.iter().zip(0..).all(|(o, l)| *o == l * size * i64::from(*s));
+    if let Some(stride) = (2..=MOST_STRIDE).find(strided) {
+        return Form::Strided(stride);
     }
     // The longest power of two in which every piece is a row.
     let is_row = |piece: &[i64]| piece.windows(2).all(|p| p[1] - p[0] == size);
