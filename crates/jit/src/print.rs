@@ -3,6 +3,7 @@
 //! One function runs groups of lanes one after the other, goes on with the next round behind a barrier and with the next CTA ([`driver`]), and is entered by a `switch`
 //! at the starts of regions. Registers are LLVM's, variables are allocas, which LLVM turns into registers.
 
+mod atomic;
 mod driver;
 mod memory;
 mod strided;
@@ -335,7 +336,7 @@ group:
                 Op::Get(v) => self.get(*v, shape),
                 Op::FrameGet(place) => self.frame_get(*place, ty, args.first()),
                 Op::Load(access) => self.load(access, ty.wide),
-                Op::Atomic(op, access) => self.atomic(*op, access, &args)?,
+                Op::Atomic(op, access) => self.atomic(*op, access, &i.args, true)?,
                 Op::LaneRead => self.lane_read(shape, &args),
                 Op::Permute(from) => {
                     let k = u32::from(ty.of.count);
@@ -376,6 +377,9 @@ group:
                 self.fuel(*cost, *waits, if *slack { -SLACK } else { 0 }, *exit);
             }
             Op::Store(access) => self.store(access, arg(0)),
+            Op::Atomic(op, access) => {
+                self.atomic(*op, access, &i.args, false)?;
+            }
             Op::Order { order, before } => self.order(*order, *before),
             Op::Fence(scope) => {
                 // A CTA stays on one thread of the host: inside it only LLVM must keep the order.

@@ -217,7 +217,7 @@ pub enum Op {
     Load(Box<Access>),
     /// (T)
     Store(Box<Access>),
-    /// (T, or expected and T) → T
+    /// (T, or expected and T; the last may be narrow) → T, if somebody wants it
     Atomic(AtomicOp, Box<Access>),
     /// A fence in front of or behind an access of this order.
     Order {

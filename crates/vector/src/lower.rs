@@ -98,6 +98,8 @@ struct Lower<'a> {
     remat: Vec<Option<core::Op>>,
     /// What a pure value is made by.
     maker: Vec<Option<(Block, usize)>>,
+    /// Values that somebody uses.
+    used: Vec<bool>,
     /// Values that are parameters of the kernel: at which byte.
     parameter: Vec<Option<u32>>,
     /// The variables of values that live from block to block.
@@ -209,6 +211,7 @@ impl<'a> Lower<'a> {
             at: Label(0),
             remat,
             maker,
+            used: used(func, plan),
             parameter,
             var,
             outlives: outlives(func, plan),
@@ -665,6 +668,17 @@ fn k_bits(width: u32) -> Type {
         32 => Type::I32,
         _ => Type::I64,
     }
+}
+
+fn used(func: &Function, plan: &Plan) -> Vec<bool> {
+    let mut used = vec![false; func.types.len()];
+    for data in plan.order.iter().map(|b| func.block(*b)) {
+        let insts = data.insts.iter().flat_map(|i| i.guard.iter().chain(&i.args));
+        insts.for_each(|v| used[v.index()] = true);
+        data.term.uses().iter().for_each(|v| used[v.index()] = true);
+        data.term.targets().iter().flat_map(|t| &t.args).for_each(|v| used[v.index()] = true);
+    }
+    used
 }
 
 /// Loads of parameters that are certainly there, by value: from which byte.

@@ -6,14 +6,14 @@
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use hostwarp_ir::{AtomicOp, Elem, Space, Type};
+use hostwarp_ir::{Elem, Space, Type};
 use hostwarp_memory::RawView;
 use hostwarp_vector::{Access, At, Form, Ty};
 
 use super::Printer;
 use crate::abi::{Callbacks, Ctx};
 use crate::emit::text::{Reg, Shape, Text};
-use crate::emit::{Unsupported, atomic, ops, wide};
+use crate::emit::{ops, wide};
 
 const I64: Shape = Shape { elem: Elem::I64, n: 1 };
 
@@ -314,7 +314,7 @@ no:
     }
 
     /// The number of a lane as an address needs it, from `%lane.w` of as many bits as there are lanes.
-    fn lane_to_i64(&self) -> String {
+    pub(super) fn lane_to_i64(&self) -> String {
         match self.w {
             64 => "add i64 %lane.w, 0".into(),
             w => format!("zext i{w} %lane.w to i64"),
@@ -338,7 +338,7 @@ no:
         access.mask.is_none() || self.cpu.avx512 || self.cpu.avx && part >= 32
     }
 
-    fn mask_of(&self, access: &Access) -> Option<Reg> {
+    pub(super) fn mask_of(&self, access: &Access) -> Option<Reg> {
         access.mask.map(|m| self.r(m).to_owned())
     }
 
@@ -543,7 +543,7 @@ no:
     }
 
     /// Where each lane accesses: a base in the host, and offsets of 64 bits, or of 32 with a sign.
-    fn spots(&mut self, access: &Access) -> (Reg, Reg, Shape) {
+    pub(super) fn spots(&mut self, access: &Access) -> (Reg, Reg, Shape) {
         let (base, _) = self.space(access.space);
         let w = self.w;
         if let At::Spread { offsets, .. } = &access.at {
@@ -739,84 +739,6 @@ done:
             )
         });
         name
-    }
-
-    /// An atomic, lane after lane, in a function: (value) or (expected, value). 0 for lanes that do not take part.
-    pub(super) fn atomic(&mut self, op: AtomicOp, access: &Access, args: &[Reg]) -> Result<Reg, Unsupported> {
-        let (base, offsets, index) = self.spots(access);
-        let alone = access.space == Space::Shared;
-        let (w, all, lanes) = (self.w, self.shape(Ty::wide(access.ty)), self.mask_shape());
-        let (value, expected) = match args {
-            [expected, value] => (value, expected),
-            [value] => (value, value),
-            _ => return Err(Unsupported("an atomic without operands".into())),
-        };
-        let helper = self.atomic_helper(op, access.ty, alone, index)?;
-        let on = self.mask_of(access).unwrap_or_else(|| Text::constant(lanes, 1));
-        let bits = self.bits(&on);
-        Ok(self.t.inst(format_args!(
-            "call {all} {helper}(ptr {base}, {index} {offsets}, i{w} {bits}, {all} {value}, {all} {expected})"
-        )))
-    }
-
-    fn atomic_helper(
-        &mut self,
-        op: AtomicOp,
-        ty: Type,
-        alone: bool,
-        index: Shape,
-    ) -> Result<String, Unsupported> {
-        let (w, all, one) = (self.w, self.shape(Ty::wide(ty)), self.shape(Ty::narrow(ty)));
-        let mut t = Text::default();
-        let body = atomic::body(&mut t, self.cpu, op, ty, alone)
-            .ok_or_else(|| Unsupported(format!("{op:?} on this CPU")))?;
-        let op_name = format!("{op:?}").replace(|c: char| !c.is_alphanumeric(), "");
-        let space = if alone { "shared" } else { "global" };
-        let name = format!("@atomic.{op_name}.{space}.{}.{}", one.suffix(), index.suffix());
-        self.t.declarations.extend(t.declarations);
-        self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
-        let (offset, size, extend) = (index.times(1), ty.bytes(), self.lane_to_i64());
-        self.helpers.entry(name.clone()).or_insert_with(|| {
-            format!(
-                "define internal {all} {name}(ptr %base, {index} %offsets, i{w} %bits, {all} %values, {all} %expecteds) noinline nounwind {{
-entry:
-  %o = alloca {index}, align 64
-  %v = alloca {all}, align 64
-  %c = alloca {all}, align 64
-  %r = alloca {all}, align 64
-  store {index} %offsets, ptr %o, align 64
-  store {all} %values, ptr %v, align 64
-  store {all} %expecteds, ptr %c, align 64
-  store {all} zeroinitializer, ptr %r, align 64
-  %none = icmp eq i{w} %bits, 0
-  br i1 %none, label %out, label %loop
-loop:
-  %left = phi i{w} [%bits, %entry], [%rest, %done]
-  %lane.w = call i{w} @llvm.cttz.i{w}(i{w} %left, i1 false)
-  %lane = {extend}
-  %o.at = getelementptr {offset}, ptr %o, i64 %lane
-  %offset = load {offset}, ptr %o.at, align 4
-  %p = getelementptr i8, ptr %base, {offset} %offset
-  %v.at = getelementptr {one}, ptr %v, i64 %lane
-  %value = load {one}, ptr %v.at, align {size}
-  %c.at = getelementptr {one}, ptr %c, i64 %lane
-  %expected = load {one}, ptr %c.at, align {size}
-{body}  br label %done
-done:
-  %r.at = getelementptr {one}, ptr %r, i64 %lane
-  store {one} %old, ptr %r.at, align {size}
-  %less = sub i{w} %left, 1
-  %rest = and i{w} %left, %less
-  %end = icmp eq i{w} %rest, 0
-  br i1 %end, label %out, label %loop
-out:
-  %held = load {all}, ptr %r, align 64
-  ret {all} %held
-}}
-"
-            )
-        });
-        Ok(name)
     }
 
     /// The engine does the access, lane by lane: (data if any, expected if any).

@@ -39,7 +39,7 @@ impl Printer<'_> {
         let mut loaded = vec![];
         for row in rows(w, stride) {
             let there = self.step(at, i64::from(row.first) * size);
-            let mask = mask.map(|mask| self.to_row(self.mask_shape(), mask, &row, stride));
+            let mask = mask.map(|mask| self.row_of(self.mask_shape(), mask, &row, stride));
             loaded.push((self.load_row(access, &there, mask.as_deref(), w), row));
         }
         // Two at a time: what lanes of the first `count` rows get.
@@ -73,15 +73,15 @@ impl Printer<'_> {
         let (w, size, lanes) = (self.w, i64::from(access.size()), self.mask_shape());
         for row in rows(w, stride) {
             let there = self.step(at, i64::from(row.first) * size);
-            let spread = self.to_row(Shape::new(access.ty.elem, w), value, &row, stride);
+            let spread = self.row_of(Shape::new(access.ty.elem, w), value, &row, stride);
             let all = crate::emit::text::Text::constant(lanes, 1);
-            let mask = self.to_row(lanes, mask.unwrap_or(&all), &row, stride);
+            let mask = self.row_of(lanes, mask.unwrap_or(&all), &row, stride);
             self.store_row(access, &there, Some(&mask), &spread, w);
         }
     }
 
     /// What each lane of a row has, at its place in it; zeros between them.
-    fn to_row(&mut self, shape: Shape, each: &str, row: &Row, stride: u32) -> Reg {
+    fn row_of(&mut self, shape: Shape, each: &str, row: &Row, stride: u32) -> Reg {
         let w = self.w;
         let lane = |place: u32| {
             let place = row.first + place;

@@ -259,38 +259,58 @@ impl Lower<'_> {
         let mask = self.acting_with(i.guard);
         let access =
             Access { space: mem.space, ty, volatile: true, at: At::Lanes(address), mask, window, more: 0 };
-        let args: Vec<Reg> = i.args[1..].iter().map(|a| self.wide(*a)).collect();
+        let mut args: Vec<Reg> = i.args[1..].iter().map(|a| self.wide(*a)).collect();
         let data: Vec<Reg> = args.iter().rev().copied().collect();
         // What is asked of the system is the engine's: nothing is at the address that could be checked.
         let simple = matches!(ty, Type::I32 | Type::I64)
             && matches!(mem.space, Space::Shared | Space::Global | Space::Generic)
             && !matches!(op, AtomicOp::System(_));
+        if let (true, Some(last), Some(value)) = (simple, args.last_mut(), i.args.last())
+            && (self.facts.is_uniform(*value) || self.is_constant(*value))
+        {
+            *last = self.narrow(*value);
+        }
+        let wanted = self.used[r.index()];
+        let act = |l: &mut Self, op: Op, args: Vec<Reg>| match wanted {
+            true => Some(l.inst(Ty::wide(ty), op, args)),
+            false => {
+                l.push(op, args);
+                None
+            }
+        };
         let old = match self.exit_of(&access) {
             _ if !simple => {
                 let site = self.site(index);
-                self.inst(Ty::wide(ty), Op::Ask { site, access: access.into() }, data)
+                Some(self.inst(Ty::wide(ty), Op::Ask { site, access: access.into() }, data))
             }
             Some(exit) => {
                 self.push(Op::Check(access.clone().into(), exit), vec![]);
-                self.inst(Ty::wide(ty), Op::Atomic(op, access.into()), args)
+                act(self, Op::Atomic(op, access.into()), args)
             }
             None => {
-                let result = self.new_var(Ty::wide(ty));
+                let result = wanted.then(|| self.new_var(Ty::wide(ty)));
                 let (slow, done) = (self.new_label("slow"), self.new_label("done"));
                 self.push(Op::Check(access.clone().into(), slow), vec![]);
-                let old = self.inst(Ty::wide(ty), Op::Atomic(op, access.clone().into()), args);
-                self.set(result, old);
-                self.end_with(Term::Jump(done));
-                self.start(slow);
-                let site = self.site(index);
-                let old = self.inst(Ty::wide(ty), Op::Ask { site, access: access.into() }, data);
-                self.set(result, old);
-                self.end_with(Term::Jump(done));
+                for (label, op, args) in [
+                    (None, Op::Atomic(op, access.clone().into()), args),
+                    (Some(slow), Op::Ask { site: self.site(index), access: access.into() }, data),
+                ] {
+                    if let Some(label) = label {
+                        self.start(label);
+                    }
+                    let old = act(self, op, args);
+                    if let (Some(result), Some(old)) = (result, old) {
+                        self.set(result, old);
+                    }
+                    self.end_with(Term::Jump(done));
+                }
                 self.start(done);
-                self.get(result)
+                result.map(|result| self.get(result))
             }
         };
-        self.define_wide(r, old);
+        if let Some(old) = old {
+            self.define_wide(r, old);
+        }
         self.order(mem, false);
     }
 
