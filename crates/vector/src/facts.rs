@@ -494,17 +494,37 @@ impl Analysis<'_> {
                     value: None,
                 }
             }
-            (Op::Int(IntBin::ShrU), Some(b)) => {
+            (Op::Int(op @ (IntBin::ShrU | IntBin::ShrS)), Some(b)) => {
                 let by = b.value.filter(|by| b.lanes == Lanes::Uniform && *by < u64::from(elem.bits()))?;
-                let whole = u64::from(a.align) >= by && low_bits(a);
-                if !whole && spread {
+                // What lanes add to the origin carries into no other bit of it.
+                if spread && !low_bits(a) {
                     return None;
                 }
+                let most = if a.most > elem.mask() { elem.mask() } else { a.most };
+                let positive = op == IntBin::ShrU || most <= elem.mask() >> 1;
                 Fact {
                     lanes: make(&|l| a.offset(l) >> by),
                     align: a.align.saturating_sub(by as u32),
-                    most: if a.most > elem.mask() { elem.mask() >> by } else { a.most >> by },
+                    most: if positive { most >> by } else { u64::MAX },
                     value: None,
+                }
+            }
+            (Op::Int(op @ (IntBin::MinU | IntBin::MinS | IntBin::MaxU | IntBin::MaxS)), Some(b)) => {
+                let (x, bound) = match (a.value, b.value) {
+                    (_, Some(_)) if b.lanes == Lanes::Uniform => (a, b),
+                    (Some(_), _) if a.lanes == Lanes::Uniform => (b, a),
+                    _ => return None,
+                };
+                // Only of numbers that are not negative either way.
+                let offsets = (0..w).map(|l| x.offset(l));
+                let (low, high) = offsets.fold((0, 0), |(l, h): (i64, i64), o| (l.min(o), h.max(o)));
+                let most = x.most.checked_add(high as u64).filter(|m| low >= 0 && *m <= elem.mask() >> 1)?;
+                if bound.value.is_none_or(|c| c < most || c > elem.mask() >> 1) {
+                    return None;
+                }
+                match op {
+                    IntBin::MinU | IntBin::MinS => x.clone(),
+                    _ => bound.clone(),
                 }
             }
             (Op::IntUn(IntUn::Neg), _) => Fact {

@@ -41,7 +41,7 @@ fn random(seed: &mut u64, len: usize) -> Function {
         };
         let ty = if next(4) == 0 { Type::I64 } else { Type::I32 };
         let a = pick(next(1000), ty);
-        match (next(14), a) {
+        match (next(18), a) {
             (0, _) | (_, None) => {
                 add(&mut f, Op::Const(bits), &[], ty);
             }
@@ -68,6 +68,10 @@ fn random(seed: &mut u64, len: usize) -> Function {
                     IntBin::And,
                     IntBin::Add,
                     IntBin::MinU,
+                    IntBin::MinS,
+                    IntBin::MaxU,
+                    IntBin::MaxS,
+                    IntBin::ShrS,
                 ];
                 let op = ops[(n - 3) as usize % ops.len()];
                 let b = match next(3) {
