@@ -161,6 +161,26 @@ const CLIENTS: &[Client] = &[
         &["numba-cuda", "nvidia-nvvm", "nvidia-cuda-nvrtc", "cuda-core", "cuda-bindings", "numpy"],
         &[],
     ),
+    (
+        "numba_tests.py",
+        &[
+            "numba-cuda",
+            "nvidia-nvvm",
+            "nvidia-cuda-nvrtc",
+            "nvidia-cuda-runtime",
+            "nvidia-cuda-cccl",
+            "cuda-core",
+            "cuda-bindings",
+            "numpy",
+            "scipy",
+            "cffi",
+            "psutil",
+            "pytest",
+            "filecheck",
+            "ml_dtypes",
+        ],
+        &[],
+    ),
     ("triton_add.py", &["triton", "numpy"], &[]),
 ];
 
@@ -203,6 +223,17 @@ pub fn clients() -> Result {
         if let Err(why) = run(&python, &[&format!("tests/clients/{name}")], &env) {
             println!("{why}");
             failed.push(*name);
+        }
+    }
+    if chosen.is_empty() || chosen.iter().any(|c| c == "cudarc") {
+        let (manifest, target) = ("tests/clients/cudarc/Cargo.toml", root().join("target/cudarc"));
+        let env = [("LD_LIBRARY_PATH", dropin.as_str()), ("CARGO_TARGET_DIR", &target.to_string_lossy())];
+        for version in ["v18", "v19"] {
+            let run = ["run", "--quiet", "--manifest-path", manifest, "--features", version];
+            if let Err(why) = cargo(&run, &env) {
+                println!("{why}");
+                failed.push("cudarc");
+            }
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
