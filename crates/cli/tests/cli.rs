@@ -395,7 +395,7 @@ fn mistakes_get_suggestions() {
 fn a_jit_that_cannot_exits_5() {
     let sum = example("warpsum.ptx");
     let mut arguments = header_arguments(Path::new(&sum));
-    arguments.extend(["--engine", "jit", "--width", "8"].map(String::from));
+    arguments.extend(["--engine", "jit", "--width", "64"].map(String::from));
     let arguments: Vec<_> = std::iter::once("run").chain(arguments.iter().map(String::as_str)).collect();
     hostwarp(&arguments).exits(5).complains("the jit cannot run this kernel");
 }

@@ -20,7 +20,9 @@ impl Lower<'_> {
         if needed > MOST_WAITING {
             return Err(Unsupported("lanes may wait in too many places".into()));
         }
+        let meets = self.meets();
         for b in self.starts() {
+            self.k.partial[b.index()] = !self.whole || self.plan.masked[b.index()] && !meets[b.index()];
             self.entry(b);
         }
         let starts: Vec<(Block, bool)> =
@@ -47,6 +49,20 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// By block, whether one that has no mask can be reached: whoever comes there comes with all lanes of a whole group.
+    fn meets(&self) -> Vec<bool> {
+        let mut meets: Vec<bool> = self.plan.masked.iter().map(|masked| !masked).collect();
+        let mut work: Vec<Block> = self.plan.order.iter().copied().filter(|b| meets[b.index()]).collect();
+        while let Some(b) = work.pop() {
+            for from in &self.sources[b.index()] {
+                if !std::mem::replace(&mut meets[from.index()], true) {
+                    work.push(*from);
+                }
+            }
+        }
+        meets
+    }
+
     /// The blocks at whose start code can be entered.
     fn starts(&self) -> Vec<Block> {
         let mut starts = vec![Block::ENTRY];
@@ -69,7 +85,6 @@ impl Lower<'_> {
     fn entry(&mut self, b: Block) {
         let label = self.new_label(format!("in.b{}", b.0));
         self.k.entries.push((b, label));
-        self.k.partial[b.index()] = !self.whole || self.plan.masked[b.index()];
         self.start(label);
         self.known.clear();
         self.mask = None;
