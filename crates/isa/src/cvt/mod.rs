@@ -91,7 +91,7 @@ pub const ROOM: Room = Room {
         Form::new("cvt.frnd2{.relu}{.satfinite}.bf16x2.f32  d:.bf16x2, a:.f32, b:.f32", SETS, since(70, 80))
             .needs(&[(".satfinite", since(81, 80))]),
         // To tf32.
-        Form::new("cvt.rna{.satfinite}.tf32.f32  d:.tf32, a:.f32!", NARROW, since(70, 80))
+        Form::new("cvt.rna{.satfinite}.tf32.f32  d:.tf32, a:.f32", NARROW, since(70, 80))
             .needs(&[(".satfinite", since(81, 80))]),
         Form::new("cvt.frnd2{.relu}.tf32.f32  d:.tf32, a:.f32", NARROW, since(78, 90)),
         Form::new("cvt.frnd2.satfinite{.relu}.tf32.f32  d:.tf32, a:.f32", NARROW, since(86, 100)),
