@@ -48,6 +48,17 @@ int main(int argc, char **argv) {
         double took = now() - start;
         if (took < least) least = took;
     } while (now() - began < atof(argv[7]) * 1e9);
+    // PTX has one NaN of f32, C's are as the CPU has them.
+    for (size_t i = 0; kinds[2] == 'f' && i + 4 <= bytes; i += 4) {
+        float f;
+        memcpy(&f, out + i, 4);
+        if (f != f) memcpy(out + i, "\xff\xff\xff\x7f", 4);
+    }
+    for (size_t i = 0; kinds[2] == 'd' && i + 8 <= bytes; i += 8) {
+        double d;
+        memcpy(&d, out + i, 8);
+        if (d != d) memset(out + i, 0xff, 8);
+    }
     uint64_t hash = 0xcbf29ce484222325ull;
     for (size_t i = 0; i < bytes; i++) hash = (hash ^ out[i]) * 0x100000001b3ull;
     printf("%.0f %llu\n", least, (unsigned long long)hash);
