@@ -105,6 +105,8 @@ pub fn compile_all(modules: &[(&str, &Parsed)], options: &Options) -> (Module, V
     all.extend(library.iter().map(|library| (runtime::NAME, library)));
     let mut checker = check::Checker::new(&all, *options);
     checker.modules(&all);
-    let said = checker.files.into_iter().take(modules.len());
-    (checker.out, said.map(|f| f.sink.finish()).collect())
+    let mut said: Vec<Vec<Diagnostic>> = checker.files.into_iter().map(|f| f.sink.finish()).collect();
+    let of_library = said.split_off(modules.len());
+    runtime::blame(modules, of_library, &mut said);
+    (checker.out, said)
 }

@@ -1,6 +1,7 @@
 //! Functions of CUDA's device runtime library that are PTX like any other: `device_runtime.ptx` is linked to modules that declare one of them.
 
-use hostwarp_syntax::{Parsed, Statement};
+use crate::{Diagnostic, Severity};
+use hostwarp_syntax::{Name, Parsed, Statement};
 
 /// The name of the file in messages.
 pub(crate) const NAME: &str = "<device runtime>";
@@ -8,13 +9,34 @@ pub(crate) const NAME: &str = "<device runtime>";
 /// Its text.
 const TEXT: &str = include_str!("device_runtime.ptx");
 
-/// The library, if one of the modules declares a function that it has and none defines.
-pub(crate) fn library(modules: &[(&str, &Parsed)]) -> Option<Parsed> {
-    let functions = modules.iter().flat_map(|(_, parsed)| parsed.module.items());
-    let mut names = functions.filter_map(|item| match item {
-        Statement::Function(f) if f.body().is_none() => f.name().map(|name| name.text),
+/// The functions that a module declares and does not define.
+fn declared(parsed: &Parsed) -> impl Iterator<Item = Name<'_>> {
+    parsed.module.items().filter_map(|item| match item {
+        Statement::Function(f) if f.body().is_none() => f.name(),
         _ => None,
-    });
-    let defines = |name: &str| TEXT.contains(&format!(" {name}("));
-    names.any(|name| name.starts_with("cudaCG") && defines(name)).then(|| hostwarp_syntax::parse(TEXT))
+    })
+}
+
+/// The library, if one of the modules declares a function that it has.
+pub(crate) fn library(modules: &[(&str, &Parsed)]) -> Option<Parsed> {
+    let defines = |name: &str| name.starts_with("cudaCG") && TEXT.contains(&format!(" {name}("));
+    let mut names = modules.iter().flat_map(|(_, parsed)| declared(parsed));
+    names.any(|name| defines(name.text)).then(|| hostwarp_syntax::parse(TEXT))
+}
+
+/// What is wrong with the library is wrong with how modules declare its functions, and said there.
+pub(crate) fn blame(
+    modules: &[(&str, &Parsed)],
+    library: Vec<Vec<Diagnostic>>,
+    said: &mut [Vec<Diagnostic>],
+) {
+    for wrong in library.into_iter().flatten().filter(|d| d.severity == Severity::Error) {
+        for ((_, parsed), said) in modules.iter().zip(&mut *said) {
+            let named = |name: &Name<'_>| wrong.message.contains(&format!("`{}`", name.text));
+            said.extend(declared(parsed).find(named).map(|name| {
+                Diagnostic::new(wrong.code, wrong.message.clone(), name.span)
+                    .label("CUDA's device runtime has other parameters or results")
+            }));
+        }
+    }
 }

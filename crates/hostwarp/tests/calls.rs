@@ -217,6 +217,17 @@ fn large_frames_fit() {
     check(&format!("{text}{}", kernel(call)), |i| 4 * i + 1);
 }
 
+/// The functions of CUDA's device runtime are linked, so who declares them otherwise is told.
+#[test]
+fn the_device_runtime_has_its_own_prototypes() {
+    let text = ".extern .func (.param .b64 h) cudaCGGetIntrinsicHandle(.param .b64 scope);\n";
+    let call =
+        "{ .param .b64 s; .param .b64 h; st.param.b64 [s], 1; call (h), cudaCGGetIntrinsicHandle, (s); }";
+    let device = Device::builder().memory(1 << 26).build().unwrap();
+    let error = device.load("calls.ptx", format!("{HEAD}{text}{}", kernel(call))).unwrap_err().to_string();
+    assert!(error.contains("`cudaCGGetIntrinsicHandle` is declared in two ways"), "{error}");
+}
+
 #[test]
 fn what_goes_wrong_in_calls_is_said() {
     let deep = ".func f(.reg .b32 n) { .local .b8 big[512]; .reg .b64 a; mov.u64 a, big; st.local.u32 [a], n; add.u32 n, n, 1; call f, (n); ret; }\n";

@@ -245,6 +245,17 @@ fn ctype(m: &Match) -> Ty {
     if m.mods.iter().flatten().last() == Some(&".s32") { Ty::S32 } else { Ty::F32 }
 }
 
+/// What parts of `tld4` came later.
+const TLD4_NEEDS: &[(&str, crate::Since)] = &[
+    ("%t", since(31, 20)),
+    ("=e", since(43, 30)),
+    ("=p", since(71, 60)),
+    ("=e", since(22, 30)),
+    (".a2d", since(43, 30)),
+    (".cube", since(43, 30)),
+    (".acube", since(43, 30)),
+];
+
 /// `tld4`
 pub const TLD4: Room = room(
     &["tld4"],
@@ -256,30 +267,14 @@ pub const TLD4: Room = room(
             SETS,
             since(22, 20),
         )
-        .needs(&[
-            ("%t", since(31, 20)),
-            ("=e", since(43, 30)),
-            ("=p", since(71, 60)),
-            ("=e", since(22, 30)),
-            (".a2d", since(43, 30)),
-            (".cube", since(43, 30)),
-            (".acube", since(43, 30)),
-        ])
+        .needs(TLD4_NEEDS)
         .later(),
         Form::new(
             "tld4.comp.gather.v4.f32.f32  d:4*b32{|p:pred}, [t]:tuple{, e:operand}{, f:operand}",
             SETS,
             since(22, 20),
         )
-        .needs(&[
-            ("%t", since(31, 20)),
-            ("=e", since(43, 30)),
-            ("=p", since(71, 60)),
-            ("=e", since(22, 30)),
-            (".a2d", since(43, 30)),
-            (".cube", since(43, 30)),
-            (".acube", since(43, 30)),
-        ])
+        .needs(TLD4_NEEDS)
         .later(),
     ],
     Some(rule),
