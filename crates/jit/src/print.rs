@@ -14,7 +14,7 @@ use std::mem::offset_of;
 
 use hostwarp_ir::{Axis, Block, Elem, Function, Order, Scope, Special, Type};
 use hostwarp_plan::Assume;
-use hostwarp_vector::{Inst, Kernel, Label, Op, Place, Reg as VReg, Status, Term, Ty, Var};
+use hostwarp_vector::{Extent, Inst, Kernel, Label, Op, Place, Reg as VReg, Status, Term, Ty, Var};
 
 use crate::abi::{self, Callbacks, Ctx};
 use crate::emit::Unsupported;
@@ -172,7 +172,7 @@ group:
         }
         for (n, ty) in self.k.vars.iter().enumerate() {
             let shape = self.shape(*ty);
-            let align = if ty.wide { 64 } else { 8 };
+            let align = if ty.extent == Extent::Group { 8 } else { 64 };
             let _ = writeln!(self.entry, "  %v{n} = alloca {shape}, align {align}");
             if blended[n] || ty.of.elem == Elem::I1 || n < 2 {
                 let zero = Text::constant(shape, 0);
@@ -232,7 +232,15 @@ group:
 
     fn shape(&self, ty: Ty) -> Shape {
         let count = u32::from(ty.of.count);
-        Shape::new(ty.of.elem, if ty.wide { self.w * count } else { count })
+        Shape::new(ty.of.elem, self.count(ty.extent) * count)
+    }
+
+    fn count(&self, extent: Extent) -> u32 {
+        match extent {
+            Extent::Group => 1,
+            Extent::Rows => self.w / self.k.row,
+            Extent::Lanes => self.w,
+        }
     }
 
     fn mask_shape(&self) -> Shape {
@@ -311,18 +319,29 @@ group:
                 Op::Core(op) => {
                     let typed: Vec<(&str, Type)> =
                         args.iter().zip(&i.args).map(|(text, a)| (text.as_str(), self.k.ty(*a).of)).collect();
-                    let lanes = if i.args.iter().any(|a| self.k.ty(*a).wide) || ty.wide { self.w } else { 1 };
+                    let extents = i.args.iter().map(|a| self.k.ty(*a).extent).chain([ty.extent]);
+                    let lanes = self.count(extents.max().unwrap_or(Extent::Group));
                     ops::pure_op(&mut self.t, self.cpu, op, ty.of, &typed, lanes)
                         .ok_or_else(|| Unsupported(format!("{op:?} on this CPU")))?
                 }
                 Op::Special(s) => self.special(*s),
                 Op::SpecialLanes(s) => self.special_lanes(*s),
                 Op::Param(at) => self.parameter(*at, ty.of),
-                Op::Splat => self.t.repeat(self.shape(Ty::narrow(ty.of)), arg(0), self.w),
+                Op::Splat => self.t.repeat(self.shape(Ty::narrow(ty.of)), arg(0), self.count(ty.extent)),
                 Op::Spread(offsets) => self.spread(ty.of.elem, arg(0), offsets),
+                Op::Widen(offsets) => self.widen(ty.of.elem, arg(0), offsets),
+                Op::Origins(offsets) => self.origins(ty.of.elem, &args, offsets),
                 Op::Extract => self.extract(ty.of, arg(0), arg(1)),
-                Op::Bits => self.bits(arg(0)),
-                Op::Mask => self.t.inst(format_args!("bitcast i{} {} to {shape}", self.w, arg(0))),
+                Op::Any => {
+                    let bits = self.bits(arg(0));
+                    self.t.inst(format_args!("icmp ne i{} {bits}, 0", self.w))
+                }
+                Op::Same => {
+                    let (a, b) = (self.bits(arg(0)), self.bits(arg(1)));
+                    self.t.inst(format_args!("icmp eq i{} {a}, {b}", self.w))
+                }
+                Op::Ballot => self.bits(arg(0)),
+                Op::Named => self.t.inst(format_args!("bitcast i{} {} to {shape}", self.w, arg(0))),
                 Op::First => self.count_zeros("cttz", arg(0)),
                 Op::Last => {
                     let above = self.count_zeros("ctlz", arg(0));
@@ -335,7 +354,7 @@ group:
                 Op::Active => self.active(),
                 Op::Get(v) => self.get(*v, shape),
                 Op::FrameGet(place) => self.frame_get(*place, ty, args.first()),
-                Op::Load(access) => self.load(access, ty.wide),
+                Op::Load(access) => self.load(access, ty.is_wide()),
                 Op::Atomic(op, access) => self.atomic(*op, access, &i.args, true)?,
                 Op::LaneRead => self.lane_read(shape, &args),
                 Op::Permute(from) => {
@@ -470,9 +489,10 @@ group:
     }
 
     /// Tells the engine something of lanes at a block.
-    fn tell(&mut self, name: &str, offset: usize, b: Block, bits: &str, more: &str) {
+    fn tell(&mut self, name: &str, offset: usize, b: Block, lanes: &str, more: &str) {
         let callback = self.callback(name, offset);
-        let lanes = self.handed(bits);
+        let bits = self.bits(lanes);
+        let lanes = self.handed(&bits);
         self.t.line(format_args!("call void {callback}(ptr %ctx, i32 {}, i32 %lane0, {lanes}{more})", b.0));
     }
 
@@ -505,13 +525,16 @@ group:
     }
 
     /// The number of zeros, as i32; less than the width even if there is no one.
-    fn count_zeros(&mut self, name: &str, bits: &str) -> Reg {
-        let int = Shape::new(self.k.bits().elem, 1);
-        let flag = Shape::new(Elem::I1, 1);
-        let n = self.t.intrinsic(&format!("{name}.{}", int.suffix()), int, &[(int, bits), (flag, "false")]);
-        let way = if self.w == 64 { "trunc" } else { "zext" };
-        let n = self.t.convert(way, int, &n, Shape::new(Elem::I32, 1));
-        self.t.inst(format_args!("and i32 {n}, {}", self.w - 1))
+    fn count_zeros(&mut self, name: &str, lanes: &str) -> Reg {
+        let (w, bits) = (self.w, self.bits(lanes));
+        self.t.declarations.insert(format!("declare i{w} @llvm.{name}.i{w}(i{w}, i1)"));
+        let n = self.t.inst(format_args!("call i{w} @llvm.{name}.i{w}(i{w} {bits}, i1 false)"));
+        let n = match w {
+            32 => n,
+            8 | 16 => self.t.inst(format_args!("zext i{w} {n} to i32")),
+            _ => self.t.inst(format_args!("trunc i{w} {n} to i32")),
+        };
+        self.t.inst(format_args!("and i32 {n}, {}", w - 1))
     }
 
     fn active(&mut self) -> Reg {
@@ -521,14 +544,51 @@ group:
         self.per_group("active.at", |_| format!("getelementptr i8, ptr %ctx, i64 {at}"));
         // The first of the words that hold them.
         self.per_group("active.bits", |_| format!("load i{w}, ptr %active.at, align 8"));
-        self.per_group("active", |_| format!("select i1 {whole}, i{w} -1, i{w} %active.bits"))
+        self.per_group("active.all", |_| format!("select i1 {whole}, i{w} -1, i{w} %active.bits"));
+        self.per_group("active", |_| format!("bitcast i{w} %active.all to <{w} x i1>"))
     }
 
     /// A constant for each lane added to one value.
     fn spread(&mut self, elem: Elem, first: &str, offsets: &[i64]) -> Reg {
-        let one = Shape::new(elem, 1);
-        let all = self.t.repeat(one, first, self.w);
-        self.t.binary("add", one.times(self.w), &all, &Text::list(elem, offsets.iter().map(|o| *o as u64)))
+        let (one, count) = (Shape::new(elem, 1), offsets.len() as u32);
+        let all = self.t.repeat(one, first, count);
+        self.t.binary("add", one.times(count), &all, &Text::list(elem, offsets.iter().map(|o| *o as u64)))
+    }
+
+    /// What each row has in all of its lanes.
+    fn each_row(&mut self, shape: Shape, rows: &str) -> Reg {
+        let row = self.k.row;
+        self.t.shuffle(shape, rows, "poison", (0..shape.n).flat_map(|n| (0..row).map(move |_| n)))
+    }
+
+    /// A constant for each lane of a row added to what the row has.
+    fn widen(&mut self, elem: Elem, rows: &str, offsets: &[i64]) -> Reg {
+        let all = self.each_row(Shape::new(elem, self.w / self.k.row), rows);
+        match offsets.iter().all(|o| *o == 0) {
+            true => all,
+            false => {
+                let each = (0..self.w).map(|l| offsets[(l % self.k.row) as usize] as u64);
+                self.t.binary("add", Shape::new(elem, self.w), &all, &Text::list(elem, each))
+            }
+        }
+    }
+
+    /// What rows begin with: that of their first lanes, or where not all lanes take part, of those that do, who agree on it.
+    fn origins(&mut self, elem: Elem, args: &[Reg], offsets: &[i64]) -> Reg {
+        let (all, row) = (Shape::new(elem, self.w), self.k.row);
+        let mut each = args[0].clone();
+        if let Some(mask) = args.get(1) {
+            let back = (0..self.w).map(|l| offsets[(l % row) as usize].wrapping_neg() as u64);
+            each = self.t.binary("add", all, &each, &Text::list(elem, back));
+            each = self.t.select(self.mask_shape(), mask, all, &each, "zeroinitializer");
+            let mut step = row / 2;
+            while step > 0 {
+                let other = self.t.shuffle(all, &each, "poison", (0..self.w).map(|l| l ^ step));
+                each = self.t.binary("or", all, &each, &other);
+                step /= 2;
+            }
+        }
+        self.t.shuffle(all, &each, "poison", (0..self.w).step_by(row as usize))
     }
 
     /// What one lane holds.
@@ -586,7 +646,7 @@ group:
 
     fn frame_get(&mut self, place: Place, ty: Ty, lane: Option<&Reg>) -> Reg {
         let mut at = self.column(place);
-        let (held, to) = (self.shape(Ty { of: Self::column_type(place), wide: ty.wide }), self.shape(ty));
+        let (held, to) = (self.shape(Ty { of: Self::column_type(place), ..ty }), self.shape(ty));
         if let Some(lane) = lane.filter(|lane| *lane != "0") {
             let offset = self.t.inst(format_args!("zext i32 {lane} to i64"));
             let offset = self.t.inst(format_args!("mul i64 {offset}, {}", place.ty.bytes()));
@@ -599,7 +659,7 @@ group:
     fn frame_put(&mut self, place: Place, ty: Ty, value: &str, mask: Option<&Reg>) {
         let at = self.column(place);
         let held_type = Self::column_type(place);
-        let (from, held) = (self.shape(ty), self.shape(Ty { of: held_type, wide: ty.wide }));
+        let (from, held) = (self.shape(ty), self.shape(Ty { of: held_type, ..ty }));
         let mut value = self.t.convert("zext", from, value, held);
         if let Some(mask) = mask {
             let old = self.t.inst(format_args!("load {held}, ptr {at}, align 1"));

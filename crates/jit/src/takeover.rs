@@ -75,8 +75,10 @@ impl JitKernel {
             let shape = shapes[v.index()];
             if let (Some(distances), Some(slot)) = (&distances[v.index()], plan.frame.slot[v.index()]) {
                 let bytes = func.ty(*v).bytes();
-                return cta
-                    .is_at_distances(slot, bytes, lane0, distances, |lane| live.contains(lane - lane0));
+                let mut rows = (lane0..lane0 + self.width()).step_by(distances.len().max(1));
+                return rows.all(|first| {
+                    cta.is_at_distances(slot, bytes, first, distances, |lane| live.contains(lane - lane0))
+                });
             }
             let stride = match shape {
                 Shape::Uniform => 0,

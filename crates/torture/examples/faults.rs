@@ -41,7 +41,7 @@ const FAULTS: &[Fault] = &[
     Fault { what: "in vector code lanes that leave a loop overwrite what others took out of it", file: "vector/src/lower/control.rs", from: "leaves_a_loop || sources", to: "sources" },
     Fault { what: "vector code of rows takes the row after next for the next", file: "vector/src/facts.rs", from: "Special::Tid(Axis::Y) => thread / x % y,", to: "Special::Tid(Axis::Y) => thread / x % y * 2," },
     Fault { what: "vector code goes on with all lanes where some have exited", file: "vector/src/lower/control.rs", from: " && !meets[b.index()]", to: "" },
-    Fault { what: "vector code takes lanes that go both ways to go the first", file: "vector/src/lower/versions.rs", from: "self.compare(IntCmp::Eq, bits, all_bits)", to: "self.compare(IntCmp::Eq, all_bits, all_bits)" },
+    Fault { what: "vector code takes lanes that go both ways to go the first", file: "vector/src/lower/versions.rs", from: "self.is_same(lanes, started)", to: "self.is_same(started, started)" },
     Fault { what: "shuffles of vector code reach half of the warp", file: "jit/src/print.rs", from: "&args[1], &Text::constant(ints, 31)", to: "&args[1], &Text::constant(ints, 15)" },
     Fault { what: "shuffles reach half of the warp", file: "jit/src/emit/warp.rs", from: "&index, &Text::constant(ints, 31)", to: "&index, &Text::constant(ints, 15)" },
     Fault { what: "an extended index counts as evenly spaced even where it wraps", file: "plan/src/shape.rs", from: "Affine { stride, by_row, .. } => affine(stride, true, by_row),", to: "Affine { stride, by_row, .. } => affine(stride, false, by_row)," },

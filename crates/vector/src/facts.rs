@@ -12,6 +12,8 @@ use hostwarp_ir::{Axis, Block, Elem, Function, Inst, IntBin, IntUn, Op, Order, S
 use hostwarp_plan::{Assume, Plan, Shape};
 use std::sync::Arc;
 
+use crate::ir::Extent;
+
 /// Threads in a block are no more than this.
 const MOST_THREADS: u64 = 1024;
 
@@ -22,6 +24,8 @@ pub enum Lanes {
     Uniform,
     /// The origin plus a constant for each lane, modulo the width of the type.
     Spread(Arc<[i64]>),
+    /// An origin for each row, its first lane's value, plus a constant for each lane of a row.
+    Rows(Arc<[i64]>),
     /// Anything.
     Varying,
 }
@@ -76,9 +80,33 @@ impl Fact {
         })
     }
 
-    fn meet(&self, other: &Fact) -> Fact {
+    /// What each lane of a row adds to the first, if that is the same in all rows of so many lanes.
+    fn in_row(&self, row: usize) -> Option<Arc<[i64]>> {
+        match &self.lanes {
+            Lanes::Uniform => Some(vec![0; row].into()),
+            Lanes::Rows(offsets) => Some(offsets.clone()),
+            Lanes::Spread(offsets) => {
+                let from_first = |lanes: &[i64]| lanes.iter().map(|o| o.wrapping_sub(lanes[0])).collect();
+                let mut rows = offsets.chunks(row).map(from_first);
+                let first: Arc<[i64]> = rows.next()?;
+                rows.all(|other| other == first).then_some(first)
+            }
+            Lanes::Varying => None,
+        }
+    }
+
+    /// Of scalars, by rows.
+    fn rows(offsets: Arc<[i64]>) -> Fact {
+        Fact { lanes: Lanes::Rows(offsets), ..Fact::varying() }
+    }
+
+    fn meet(&self, other: &Fact, row: Option<usize>) -> Fact {
         if self.lanes != other.lanes {
-            return Fact::varying();
+            let alike = row.and_then(|row| Some((self.in_row(row)?, other.in_row(row)?)));
+            return match alike {
+                Some((a, b)) if a == b => Fact::rows(a),
+                _ => Fact::varying(),
+            };
         }
         Fact {
             lanes: self.lanes.clone(),
@@ -100,7 +128,7 @@ pub struct Facts {
     /// Lanes in a group.
     pub width: u32,
     /// Lanes in a row of it.
-    row: u32,
+    pub row: u32,
 }
 
 struct Analysis<'a> {
@@ -179,9 +207,26 @@ impl Facts {
         &self.of[v.index()]
     }
 
+    /// How many of it are kept.
+    pub fn extent(&self, v: Value) -> Extent {
+        match self.get(v).lanes {
+            Lanes::Uniform | Lanes::Spread(_) => Extent::Group,
+            Lanes::Rows(_) => Extent::Rows,
+            Lanes::Varying => Extent::Lanes,
+        }
+    }
+
     /// Whether it is kept once for the group.
     pub fn is_narrow(&self, v: Value) -> bool {
-        self.get(v).lanes != Lanes::Varying
+        self.extent(v) == Extent::Group
+    }
+
+    /// How far the lanes of a row are from its first, if it is kept once for each row.
+    pub fn in_row(&self, v: Value) -> Option<&Arc<[i64]>> {
+        match &self.get(v).lanes {
+            Lanes::Rows(offsets) => Some(offsets),
+            _ => None,
+        }
     }
 
     /// Whether it is the same in all lanes.
@@ -193,6 +238,7 @@ impl Facts {
     pub(crate) fn distances(&self, v: Value) -> Option<Arc<[i64]>> {
         match &self.get(v).lanes {
             Lanes::Spread(offsets) if self.shape(v) == Shape::Varying => Some(offsets.clone()),
+            Lanes::Rows(offsets) => Some(offsets.clone()),
             _ => None,
         }
     }
@@ -230,7 +276,7 @@ impl Analysis<'_> {
                 if self.plan.by_control[p.index()] {
                     new = Fact::varying();
                 }
-                let new = self.of[p.index()].as_ref().map_or(new.clone(), |old| old.meet(&new));
+                let new = self.of[p.index()].as_ref().map_or(new.clone(), |old| old.meet(&new, self.row()));
                 let new = self.at_least_planned(*p, new);
                 changed |= self.lower_to(*p, Some(new), give_up);
             }
@@ -246,7 +292,7 @@ impl Analysis<'_> {
         // From known to known only downwards.
         let mut new = match (old, new) {
             (Some(old), Some(new)) => {
-                let met = old.meet(&new);
+                let met = old.meet(&new, self.row());
                 self.at_least_planned(v, met)
             }
             (_, new) => new.unwrap_or_else(Fact::varying),
@@ -350,7 +396,8 @@ impl Analysis<'_> {
             Lanes::Varying => return Fact::varying(),
             Lanes::Uniform if arg.most <= positive || i.op == Op::Zext => return arg.clone(),
             Lanes::Uniform => return Fact { most: u64::MAX, value: None, ..arg.clone() },
-            Lanes::Spread(offsets) => offsets,
+            Lanes::Rows(offsets) if offsets.iter().all(|o| *o == 0) => return arg.clone(),
+            Lanes::Spread(offsets) | Lanes::Rows(offsets) => offsets,
         };
         let (low, high) = offsets.iter().fold((0, 0), |(l, h): (i64, i64), o| (l.min(*o), h.max(*o)));
         let fits = low >= 0 && arg.most.checked_add(high as u64).is_some_and(|m| m <= positive);
@@ -373,10 +420,53 @@ impl Analysis<'_> {
         }
     }
 
+    /// Lanes in a row, if there are several rows.
+    fn row(&self) -> Option<usize> {
+        (self.assume.rows > 1).then(|| self.assume.row() as usize)
+    }
+
     fn pure(&self, i: &Inst, ty: Type, args: &[Fact]) -> Option<Fact> {
         if !i.op.is_pure() || args.is_empty() || args.iter().any(|a| a.lanes == Lanes::Varying) {
             return None;
         }
+        let rows = args.iter().any(|a| matches!(a.lanes, Lanes::Rows(_)));
+        let in_group = if rows { None } else { self.in_group(i, ty, args) };
+        in_group.or_else(|| self.in_rows(i, ty, args))
+    }
+
+    /// How lanes of a row differ, where rows may differ by anything.
+    fn in_rows(&self, i: &Inst, ty: Type, args: &[Fact]) -> Option<Fact> {
+        let row = self.row()?;
+        if i.args.iter().any(|a| self.func.ty(*a).count != 1) {
+            return None;
+        }
+        let each: Vec<Arc<[i64]>> = args.iter().map(|a| a.in_row(row)).collect::<Option<_>>()?;
+        if each.iter().all(|offsets| offsets.iter().all(|o| *o == 0)) {
+            return Some(Fact::rows(vec![0; row].into()));
+        }
+        let unused = 64 - ty.elem.bits();
+        let make =
+            |f: &dyn Fn(usize) -> i64| Some(Fact::rows((0..row).map(|l| f(l) << unused >> unused).collect()));
+        let constant = |n: usize| args[n].value.filter(|_| args[n].lanes == Lanes::Uniform);
+        match i.op {
+            Op::Int(IntBin::Add) => make(&|l| each[0][l].wrapping_add(each[1][l])),
+            Op::Int(IntBin::Sub) => make(&|l| each[0][l].wrapping_sub(each[1][l])),
+            Op::Int(IntBin::Mul) => match (constant(0), constant(1)) {
+                (_, Some(by)) => make(&|l| each[0][l].wrapping_mul(by as i64)),
+                (Some(by), _) => make(&|l| each[1][l].wrapping_mul(by as i64)),
+                _ => None,
+            },
+            Op::Int(IntBin::Shl) => {
+                let by = constant(1).filter(|by| *by < u64::from(ty.elem.bits()))?;
+                make(&|l| each[0][l] << by)
+            }
+            Op::IntUn(IntUn::Neg) => make(&|l| each[0][l].wrapping_neg()),
+            Op::Trunc => make(&|l| each[0][l]),
+            _ => None,
+        }
+    }
+
+    fn in_group(&self, i: &Inst, ty: Type, args: &[Fact]) -> Option<Fact> {
         let (w, elem) = (self.assume.group as usize, ty.elem);
         let spread = args.iter().any(|a| matches!(a.lanes, Lanes::Spread(_)));
         let types: Vec<Type> = i.args.iter().map(|a| self.func.ty(*a)).collect();

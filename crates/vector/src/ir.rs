@@ -16,24 +16,45 @@ pub struct Var(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Label(pub u32);
 
+/// How many of something a register holds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub enum Extent {
+    /// One for the group.
+    Group,
+    /// One for each row of the group.
+    Rows,
+    /// One for each lane.
+    Lanes,
+}
+
 /// The type of a register or variable.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ty {
     /// What one lane holds.
     pub of: Type,
-    /// One for each lane; else one for the group.
-    pub wide: bool,
+    /// How many.
+    pub extent: Extent,
 }
 
 impl Ty {
     /// One for the group.
     pub const fn narrow(of: Type) -> Ty {
-        Ty { of, wide: false }
+        Ty { of, extent: Extent::Group }
     }
 
     /// One for each lane.
     pub const fn wide(of: Type) -> Ty {
-        Ty { of, wide: true }
+        Ty { of, extent: Extent::Lanes }
+    }
+
+    /// One for each row.
+    pub const fn rows(of: Type) -> Ty {
+        Ty { of, extent: Extent::Rows }
+    }
+
+    /// Whether there is one for each lane.
+    pub fn is_wide(self) -> bool {
+        self.extent == Extent::Lanes
     }
 
     /// A condition for each lane.
@@ -66,6 +87,8 @@ pub enum Form {
     Strided(u32),
     /// Rows of so many lanes each, which begin anywhere.
     Rows(u32),
+    /// So many lanes each in one place.
+    Splats(u32),
     /// Few runs of places, each by its distance from lane 0's place and its length; some places are those of several lanes.
     Runs {
         /// The runs.
@@ -90,6 +113,13 @@ pub enum At {
         offsets: Offsets,
         /// What that comes to.
         form: Form,
+    },
+    /// Each lane at a known distance from the first of its row.
+    Rows {
+        /// The addresses of first lanes, one for each row.
+        each: Reg,
+        /// How far each lane of a row is from the first.
+        offsets: Offsets,
     },
     /// Anywhere (wide register).
     Lanes(Reg),
@@ -128,15 +158,15 @@ impl Access {
     /// The registers it uses.
     pub fn uses(&self) -> Vec<Reg> {
         let at = match self.at {
-            At::Uniform(r) | At::Lanes(r) | At::Spread { first: r, .. } => r,
+            At::Uniform(r) | At::Lanes(r) | At::Spread { first: r, .. } | At::Rows { each: r, .. } => r,
         };
         [at].into_iter().chain(self.mask).collect()
     }
 
-    /// From lane 0's address on, the first byte of all lanes and how many bytes there are from there to the last.
+    /// From lane 0's address on, the first byte of all lanes and how many bytes there are from there to the last; where rows are apart, of each of them.
     pub fn extent(&self) -> (i64, u64) {
         match &self.at {
-            At::Spread { offsets, .. } => {
+            At::Spread { offsets, .. } | At::Rows { offsets, .. } => {
                 let (low, high) = offsets.iter().fold((0, 0), |(l, h), o| (l.min(*o), h.max(*o)));
                 (low, (high - low) as u64 + u64::from(self.span()))
             }
@@ -160,7 +190,7 @@ pub enum Status {
     HandedApart,
 }
 
-/// An operation. "Bits" are lanes as an integer of as many bits as the kernel's width.
+/// An operation. "Lanes" are a [mask](Ty::MASK).
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)]
 pub enum Op {
@@ -176,23 +206,31 @@ pub enum Op {
     SpecialLanes(Special),
     /// () → narrow: the parameter at this byte, which is there.
     Param(u32),
-    /// (narrow) → wide.
+    /// (narrow) → rows or wide.
     Splat,
-    /// (narrow integer) → wide: plus a constant for each lane.
+    /// (narrow integer) → rows or wide: plus a constant for each row or lane.
     Spread(Offsets),
+    /// (rows) → wide: plus a constant for each lane of a row.
+    Widen(Offsets),
+    /// (wide, lanes if not all) → rows: what the first lane of each row holds, or would, if this is how far lanes of a row are from it.
+    Origins(Offsets),
     /// (wide, i32) → narrow: what a lane holds.
     Extract,
-    /// (mask) → bits.
-    Bits,
-    /// (bits) → mask.
-    Mask,
-    /// (bits) → i32: the lowest lane, or some lane if there is none.
+    /// (lanes) → i1: whether there are any.
+    Any,
+    /// (lanes, lanes) → i1: whether they are the same.
+    Same,
+    /// (lanes) → i32, of a group that is a warp.
+    Ballot,
+    /// (i32) → lanes, of a group that is a warp.
+    Named,
+    /// (lanes) → i32: the lowest, or some lane if there is none.
     First,
-    /// (bits) → i32: the highest lane, or some lane if there is none.
+    /// (lanes) → i32: the highest, or some lane if there is none.
     Last,
     /// (wide i32) → i32: the bits that some lane has.
     AnyBit,
-    /// () → bits: the lanes the group was started with.
+    /// () → lanes the group was started with.
     Active,
     Get(Var),
     Set(Var),
@@ -238,13 +276,13 @@ pub enum Op {
     },
     /// Why the group will be left.
     Status(Status),
-    /// (bits): lanes are at the start of a block of the core function.
+    /// (lanes): they are at the start of a block of the core function.
     Park(Block),
-    /// (bits, id, count): lanes arrive at the barrier at the end of a block.
+    /// (lanes, id, count): they arrive at the barrier at the end of a block.
     Arrive(Block),
-    /// (bits, named): lanes wait at the end of a block.
+    /// (lanes, i32 named): they wait at the end of a block.
     WarpSync(Block),
-    /// (bits): lanes are at the trap at the end of a block.
+    /// (lanes): they are at the trap at the end of a block.
     Trap(Block),
 }
 
@@ -337,6 +375,8 @@ pub struct Kernel {
     pub name: String,
     /// Lanes in a group.
     pub width: u32,
+    /// Lanes in a row of it.
+    pub row: u32,
     /// The types of registers.
     pub regs: Vec<Ty>,
     /// The types of variables.
@@ -353,7 +393,7 @@ pub struct Kernel {
     pub windows: Vec<(u64, u32)>,
     /// How values lie in the frame where a group leaves all of its lanes in one place.
     pub shapes: Vec<Shape>,
-    /// Of values that are varying there, but at known distances from each other: these. Code relies on it wherever it is entered.
+    /// Of values that are varying there, but at known distances from each other: these, of all lanes of a group or of a row. Code relies on it wherever it is entered.
     pub distances: Vec<Option<Offsets>>,
     /// Where this is the converged version of a kernel: the other one, for groups in which values do not lie so.
     pub general: Option<General>,
@@ -376,16 +416,6 @@ impl Kernel {
     /// The type of a register.
     pub fn ty(&self, r: Reg) -> Ty {
         self.regs[r.0 as usize]
-    }
-
-    /// The integer type with a bit for each lane.
-    pub fn bits(&self) -> Type {
-        match self.width {
-            8 => Type::I8,
-            16 => Type::I16,
-            32 => Type::I32,
-            _ => Type::I64,
-        }
     }
 
     /// Number of instructions.

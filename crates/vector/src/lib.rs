@@ -28,8 +28,8 @@ mod width;
 
 pub use facts::{Fact, Facts, Lanes};
 pub use ir::{
-    Access, At, BlockData, Form, General, Inst, Kernel, Label, MOST_STRIDE, Offsets, Op, Place, Reg, Status,
-    Term, Ty, Var,
+    Access, At, BlockData, Extent, Form, General, Inst, Kernel, Label, MOST_STRIDE, Offsets, Op, Place, Reg,
+    Status, Term, Ty, Var,
 };
 pub use lower::{Unsupported, covers, lower};
 pub use verify::verify;

@@ -11,7 +11,7 @@ mod versions;
 mod windows;
 
 use crate::facts::{Facts, is_effect};
-use crate::ir::{BlockData, Inst, Kernel, Label, Op, Reg, Term, Ty, Var};
+use crate::ir::{BlockData, Extent, Inst, Kernel, Label, Offsets, Op, Reg, Term, Ty, Var};
 use hostwarp_ir::{self as core, Block, Function, IntBin, IntCmp, Type, Value};
 use hostwarp_plan::{Assume, Plan};
 use rustc_hash::FxHashMap;
@@ -24,7 +24,10 @@ pub struct Unsupported(pub String);
 /// More blocks than this in which lanes may wait, times what they need there, make a way out too long.
 const MOST_WAITING: usize = 65536;
 
-/// Lowers a kernel for groups of as many lanes as `assume` says, 8 to 64.
+/// The most lanes in a group.
+pub const MOST_LANES: u32 = 512;
+
+/// Lowers a kernel for groups of as many lanes as `assume` says, a power of two from 8 to [`MOST_LANES`].
 pub fn lower(func: &Function, plan: &Plan, assume: Assume) -> Result<Kernel, Unsupported> {
     covers(func, plan, assume)?;
     let facts = Facts::new(func, plan, assume);
@@ -42,7 +45,7 @@ pub fn lower(func: &Function, plan: &Plan, assume: Assume) -> Result<Kernel, Uns
 pub fn covers(func: &Function, plan: &Plan, assume: Assume) -> Result<(), Unsupported> {
     let refuse = |why: &str| Err(Unsupported(why.to_owned()));
     let w = assume.group;
-    if !matches!(w, 8 | 16 | 32 | 64) {
+    if !w.is_power_of_two() || !(8..=MOST_LANES).contains(&w) {
         return refuse("groups of this many lanes");
     }
     for b in &plan.order {
@@ -72,6 +75,8 @@ type Checked = FxHashMap<(Value, u32, Option<Value>), (i64, i64)>;
 struct Known {
     /// The value of all lanes, or of lane 0 where they are at known distances.
     narrow: Option<Reg>,
+    /// What the first lane of each row has, where lanes are at known distances from that.
+    rows: Option<Reg>,
     wide: Option<Reg>,
 }
 
@@ -92,6 +97,8 @@ struct Lower<'a> {
     w: u32,
     /// Every group has all of its lanes.
     whole: bool,
+    /// A group is all of its CTA.
+    cta: bool,
     k: Kernel,
     at: Label,
     /// The op of constants and specials, which are made where they are needed.
@@ -127,7 +134,7 @@ struct Lower<'a> {
     /// By block: what has been checked where it ends, for the one it leads to.
     checked_by: Vec<Option<Checked>>,
     windows: windows::Windows,
-    /// Lanes that have exited (bits), and whether some are parked.
+    /// Lanes that have exited, and whether some are parked.
     exited: Option<Var>,
     parked: Var,
     /// Whether lanes may wait at a barrier or for their warp while others go on.
@@ -173,12 +180,12 @@ impl<'a> Lower<'a> {
         if k.vars.is_empty() {
             new_var(&mut k, Ty::narrow(Type::I1));
             if has_sync {
-                new_var(&mut k, Ty::narrow(k_bits(assume.group)));
+                new_var(&mut k, Ty::MASK);
             }
         }
         let mut var = vec![None; len];
         for v in plan.order.iter().flat_map(|b| &plan.live_in[b.index()]) {
-            let ty = Ty { of: func.ty(*v), wide: !facts.is_narrow(*v) };
+            let ty = Ty { of: func.ty(*v), extent: facts.extent(*v) };
             if remat[v.index()].is_none() && var[v.index()].is_none() {
                 var[v.index()] = Some(new_var(&mut k, ty));
             }
@@ -207,6 +214,7 @@ impl<'a> Lower<'a> {
             facts,
             w: assume.group,
             whole: assume.whole,
+            cta: assume.cta.is_some(),
             k,
             at: Label(0),
             remat,
@@ -294,17 +302,20 @@ impl<'a> Lower<'a> {
     }
 
     fn compare(&mut self, op: IntCmp, a: Reg, b: Reg) -> Reg {
-        let ty = Ty { of: Type::I1, wide: self.k.ty(a).wide };
+        let ty = Ty { of: Type::I1, ..self.k.ty(a) };
         self.inst(ty, Op::Core(core::Op::Cmp(op)), vec![a, b])
     }
 
-    fn bits_of(&mut self, mask: Reg) -> Reg {
-        self.inst(Ty::narrow(self.k.bits()), Op::Bits, vec![mask])
+    fn is_any(&mut self, lanes: Reg) -> Reg {
+        self.inst(Ty::narrow(Type::I1), Op::Any, vec![lanes])
     }
 
-    fn is_any(&mut self, bits: Reg) -> Reg {
-        let none = self.constant(self.k.bits(), 0);
-        self.compare(IntCmp::Ne, bits, none)
+    fn is_same(&mut self, lanes: Reg, others: Reg) -> Reg {
+        self.inst(Ty::narrow(Type::I1), Op::Same, vec![lanes, others])
+    }
+
+    fn first_of(&mut self, lanes: Reg) -> Reg {
+        self.inst(Ty::narrow(Type::I32), Op::First, vec![lanes])
     }
 
     fn get(&mut self, var: Var) -> Reg {
@@ -328,22 +339,19 @@ impl<'a> Lower<'a> {
         if self.whole {
             return self.all_lanes();
         }
-        let bits = self.inst(Ty::narrow(self.k.bits()), Op::Active, vec![]);
-        self.inst(Ty::MASK, Op::Mask, vec![bits])
+        self.active()
     }
 
-    fn started_bits(&mut self) -> Reg {
-        match self.whole {
-            true => self.constant(self.k.bits(), u64::MAX),
-            false => self.inst(Ty::narrow(self.k.bits()), Op::Active, vec![]),
-        }
+    /// The same of a group that was started in the middle, of which not all lanes need be there.
+    fn active(&mut self) -> Reg {
+        self.inst(Ty::MASK, Op::Active, vec![])
     }
 
-    /// The lanes that run the block, as bits.
+    /// The lanes that run the block.
     fn running(&mut self) -> Reg {
         match self.mask {
-            Some(mask) => self.bits_of(mask),
-            None => self.started_bits(),
+            Some(mask) => mask,
+            None => self.started(),
         }
     }
 
@@ -364,6 +372,32 @@ impl<'a> Lower<'a> {
             _ => self.constant(self.ty(v), 0),
         };
         self.known.entry(v).or_default().narrow = Some(r);
+        r
+    }
+
+    /// The value of the first lane of every row, where lanes of a row are at known distances from it.
+    fn rows(&mut self, v: Value) -> Reg {
+        if let Some(r) = self.known.get(&v).and_then(|k| k.rows) {
+            return r;
+        }
+        let ty = Ty::rows(self.ty(v));
+        let r = match (self.remat[v.index()], self.var[v.index()]) {
+            (Some(core::Op::Const(bits)), _) => self.inst(ty, Op::Const(bits), vec![]),
+            _ if self.facts.is_narrow(v) => {
+                let row = self.k.row as usize;
+                let first = self.narrow(v);
+                match self.facts.get(v).from_first() {
+                    Some(o) if o.iter().step_by(row).any(|o| *o != 0) => {
+                        let origins = o.iter().step_by(row).copied().collect();
+                        self.inst(ty, Op::Spread(origins), vec![first])
+                    }
+                    _ => self.inst(ty, Op::Splat, vec![first]),
+                }
+            }
+            (_, Some(var)) => self.get(var),
+            _ => self.inst(ty, Op::Const(0), vec![]),
+        };
+        self.known.entry(v).or_default().rows = Some(r);
         r
     }
 
@@ -396,6 +430,10 @@ impl<'a> Lower<'a> {
                     }
                 }
             }
+            _ if let Some(offsets) = self.facts.in_row(v).cloned() => {
+                let rows = self.rows(v);
+                self.inst(ty, Op::Widen(offsets), vec![rows])
+            }
             (_, Some(var)) => self.get(var),
             _ => self.inst(ty, Op::Const(0), vec![]),
         };
@@ -408,9 +446,16 @@ impl<'a> Lower<'a> {
         self.saved.remove(v);
         self.known.insert(v, known);
         let Some(var) = self.var[v.index()] else { return };
-        if self.facts.is_narrow(v) {
-            let r = self.narrow(v);
-            return self.set(var, r);
+        match self.facts.extent(v) {
+            Extent::Group => {
+                let r = self.narrow(v);
+                return self.set(var, r);
+            }
+            Extent::Rows => {
+                let r = self.rows(v);
+                return self.set(var, r);
+            }
+            Extent::Lanes => {}
         }
         let r = self.wide(v);
         match self.mask.filter(|_| self.outlives[v.index()]) {
@@ -421,14 +466,22 @@ impl<'a> Lower<'a> {
 
     /// Records a result that every lane has its own of.
     fn define_wide(&mut self, v: Value, wide: Reg) {
-        let mut known = Known { wide: Some(wide), narrow: None };
-        if self.facts.is_narrow(v) {
+        let mut known = Known { wide: Some(wide), ..Known::default() };
+        if let Some(offsets) = self.facts.in_row(v).cloned() {
+            known.rows = Some(self.origins(v, wide, offsets));
+        } else if self.facts.is_narrow(v) {
             // What one running lane has says it all.
-            let bits = self.running();
-            let first = self.inst(Ty::narrow(Type::I32), Op::First, vec![bits]);
+            let running = self.running();
+            let first = self.first_of(running);
             known.narrow = Some(self.lane_0_from(v, wide, first));
         }
         self.define(v, known);
+    }
+
+    /// What the first lane of each row has, or would have, where those that run have what `wide` says.
+    fn origins(&mut self, v: Value, wide: Reg, offsets: Offsets) -> Reg {
+        let args = [wide].into_iter().chain(self.acting()).collect();
+        self.inst(Ty::rows(self.ty(v)), Op::Origins(offsets), args)
     }
 
     /// What lane 0 has where lane `first` has what `wide` says.
@@ -453,10 +506,14 @@ impl<'a> Lower<'a> {
 
     fn define_narrow(&mut self, v: Value, narrow: Reg) {
         if self.facts.is_narrow(v) {
-            return self.define(v, Known { narrow: Some(narrow), wide: None });
+            return self.define(v, Known::narrow(narrow));
+        }
+        if self.facts.extent(v) == Extent::Rows {
+            let rows = self.inst(Ty::rows(self.ty(v)), Op::Splat, vec![narrow]);
+            return self.define(v, Known { rows: Some(rows), ..Known::default() });
         }
         let wide = self.inst(Ty::wide(self.ty(v)), Op::Splat, vec![narrow]);
-        self.define(v, Known { narrow: None, wide: Some(wide) });
+        self.define(v, Known { wide: Some(wide), ..Known::default() });
     }
 
     fn lower_inst(&mut self, index: usize, i: &core::Inst) -> Result<(), Unsupported> {
@@ -481,7 +538,17 @@ impl<'a> Lower<'a> {
 
     fn pure(&mut self, i: &core::Inst) {
         let Some(r) = i.result.filter(|r| self.remat[r.index()].is_none()) else { return };
-        let narrow_args = i.args.iter().all(|a| self.facts.is_narrow(*a) || self.is_constant(*a));
+        let up_to =
+            |l: &Self, most: Extent| i.args.iter().all(|a| l.facts.extent(*a) <= most || l.is_constant(*a));
+        if self.facts.extent(r) == Extent::Rows && up_to(self, Extent::Rows) {
+            if self.facts.wraps[r.index()] {
+                return self.extend_rows(i, r);
+            }
+            let args = i.args.iter().map(|a| self.rows(*a)).collect();
+            let rows = self.inst(Ty::rows(self.ty(r)), Op::Core(i.op), args);
+            return self.define(r, Known { rows: Some(rows), ..Known::default() });
+        }
+        let narrow_args = up_to(self, Extent::Group);
         if !self.facts.is_narrow(r) || !narrow_args {
             let args = i.args.iter().map(|a| self.wide(*a)).collect();
             let wide = self.inst(Ty::wide(self.ty(r)), Op::Core(i.op), args);
@@ -492,7 +559,7 @@ impl<'a> Lower<'a> {
         }
         let args = i.args.iter().map(|a| self.narrow(*a)).collect();
         let narrow = self.inst(Ty::narrow(self.ty(r)), Op::Core(i.op), args);
-        self.define(r, Known { narrow: Some(narrow), wide: None });
+        self.define(r, Known::narrow(narrow));
     }
 
     fn is_constant(&self, v: Value) -> bool {
@@ -518,13 +585,13 @@ impl<'a> Lower<'a> {
             fine = Some(fine.map_or(same, |fine| self.int(IntBin::And, fine, same)));
         }
         let (Some(fine), Some(exit)) = (fine, self.exit) else {
-            return self.define(r, Known { narrow: Some(wide_0), wide: None });
+            return self.define(r, Known::narrow(wide_0));
         };
         let mask = match self.mask {
             Some(mask) => mask,
             None if self.whole => {
                 self.push(Op::Test(exit), vec![fine]);
-                return self.define(r, Known { narrow: Some(wide_0), wide: None });
+                return self.define(r, Known::narrow(wide_0));
             }
             None => self.started(),
         };
@@ -537,23 +604,52 @@ impl<'a> Lower<'a> {
         let known = self.known.clone();
         let near = self.wide(arg);
         let each = self.inst(Ty::wide(to), extend, vec![near]);
-        let bits = self.bits_of(mask);
-        let lowest = self.inst(Ty::narrow(Type::I32), Op::First, vec![bits]);
+        let lowest = self.first_of(mask);
         let base = self.lane_0_from(r, each, lowest);
         let straight = self.inst(Ty::wide(to), Op::Spread(offsets.into()), vec![base]);
         let same = self.compare(IntCmp::Eq, each, straight);
         let absent = self.not(mask);
         let same = self.int(IntBin::Or, same, absent);
-        let same = self.bits_of(same);
-        let all = self.constant(self.k.bits(), u64::MAX);
-        let fine = self.compare(IntCmp::Eq, same, all);
+        let all = self.all_lanes();
+        let fine = self.is_same(same, all);
         self.push(Op::Test(exit), vec![fine]);
         self.set(result, base);
         self.end_with(Term::Jump(on));
         self.start(on);
         self.known = known;
         let base = self.get(result);
-        self.define(r, Known { narrow: Some(base), wide: None });
+        self.define(r, Known::narrow(base));
+    }
+
+    /// The same of rows, each of which is even by itself.
+    fn extend_rows(&mut self, i: &core::Inst, r: Value) {
+        let (arg, to) = (i.args[0], self.ty(r));
+        let offsets = self.facts.in_row(r).cloned().unwrap_or_default();
+        let rows = match self.acting() {
+            Some(_) => {
+                let near = self.wide(arg);
+                let each = self.inst(Ty::wide(to), Op::Core(i.op), vec![near]);
+                self.origins(r, each, offsets.clone())
+            }
+            None => {
+                let near = self.rows(arg);
+                self.inst(Ty::rows(to), Op::Core(i.op), vec![near])
+            }
+        };
+        if let Some(exit) = self.exit {
+            let near = self.wide(arg);
+            let each = self.inst(Ty::wide(to), Op::Core(i.op), vec![near]);
+            let straight = self.inst(Ty::wide(to), Op::Widen(offsets), vec![rows]);
+            let mut same = self.compare(IntCmp::Eq, each, straight);
+            if let Some(mask) = self.acting() {
+                let absent = self.not(mask);
+                same = self.int(IntBin::Or, same, absent);
+            }
+            let all = self.all_lanes();
+            let fine = self.is_same(same, all);
+            self.push(Op::Test(exit), vec![fine]);
+        }
+        self.define(r, Known { rows: Some(rows), ..Known::default() });
     }
 
     fn warp_op(&mut self, i: &core::Inst) {
@@ -561,15 +657,16 @@ impl<'a> Lower<'a> {
         match i.op {
             core::Op::ActiveMask => {
                 let lanes = self.running();
-                self.define_narrow(r, lanes);
+                let number = self.inst(Ty::narrow(Type::I32), Op::Ballot, vec![lanes]);
+                self.define_narrow(r, number);
             }
             core::Op::Ballot => {
                 let mut said = self.wide(i.args[0]);
                 if let Some(mask) = self.acting() {
                     said = self.int(IntBin::And, said, mask);
                 }
-                let bits = self.bits_of(said);
-                self.define_narrow(r, bits);
+                let number = self.inst(Ty::narrow(Type::I32), Op::Ballot, vec![said]);
+                self.define_narrow(r, number);
             }
             _ => {
                 let (value, lane) = (i.args[0], i.args[1]);
@@ -641,12 +738,19 @@ impl<'a> Lower<'a> {
     }
 }
 
+impl Known {
+    fn narrow(r: Reg) -> Known {
+        Known { narrow: Some(r), ..Known::default() }
+    }
+}
+
 impl Kernel {
     fn new(func: &Function, width: u32, facts: &Facts) -> Kernel {
         let values = || (0..func.types.len() as u32).map(Value);
         Kernel {
             name: func.name.clone(),
             width,
+            row: facts.row,
             regs: vec![],
             vars: vec![],
             blocks: vec![],
@@ -658,15 +762,6 @@ impl Kernel {
             distances: values().map(|v| facts.distances(v)).collect(),
             general: None,
         }
-    }
-}
-
-fn k_bits(width: u32) -> Type {
-    match width {
-        8 => Type::I8,
-        16 => Type::I16,
-        32 => Type::I32,
-        _ => Type::I64,
     }
 }
 

@@ -1,11 +1,16 @@
 //! The text form of vector kernels.
 
-use crate::ir::{Access, At, Form, Inst, Kernel, Op, Term, Ty};
+use crate::ir::{Access, At, Extent, Form, Inst, Kernel, Op, Term, Ty};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Ty {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.of, if self.wide { "*" } else { "" })
+        let each = match self.extent {
+            Extent::Group => "",
+            Extent::Rows => "/row",
+            Extent::Lanes => "*",
+        };
+        write!(f, "{}{each}", self.of)
     }
 }
 
@@ -24,6 +29,10 @@ impl Display for Access {
         match &self.at {
             At::Uniform(r) => write!(f, "at %{}", r.0)?,
             At::Lanes(r) => write!(f, "each at %{}", r.0)?,
+            At::Rows { each, offsets: o } => {
+                write!(f, "rows from %{} ", each.0)?;
+                offsets(f, o)?;
+            }
             At::Spread { first, offsets: o, form } => {
                 write!(f, "from %{} ", first.0)?;
                 match form {
@@ -31,6 +40,7 @@ impl Display for Access {
                     Form::Permuted(_) => f.write_str("permuted row")?,
                     Form::Strided(n) => write!(f, "every {n}th")?,
                     Form::Rows(n) => write!(f, "rows of {n}")?,
+                    Form::Splats(n) => write!(f, "splats of {n}")?,
                     Form::Runs { runs, .. } => write!(f, "runs {runs:?}")?,
                     Form::Gather => {
                         f.write_str("gather ")?;
@@ -63,6 +73,14 @@ impl Display for Line<'_> {
             }
             Op::Spread(o) => {
                 f.write_str("spread ")?;
+                offsets(f, o)?;
+            }
+            Op::Widen(o) => {
+                f.write_str("widen ")?;
+                offsets(f, o)?;
+            }
+            Op::Origins(o) => {
+                f.write_str("origins ")?;
                 offsets(f, o)?;
             }
             Op::Core(op) => write!(f, "{op:?}")?,

@@ -1,6 +1,6 @@
 //! Whether a vector kernel is well formed.
 
-use crate::ir::{Inst, Kernel, Label, Op, Reg, Term, Ty};
+use crate::ir::{Extent, Inst, Kernel, Label, Op, Reg, Term, Ty};
 use hostwarp_ir::Type;
 
 /// Says what is wrong with a kernel: a register that is used where it need not have been defined, or types that do not go together.
@@ -78,20 +78,33 @@ pub fn verify(k: &Kernel) -> Result<(), String> {
 fn types(k: &Kernel, i: &Inst) -> Result<(), String> {
     let args: Vec<Ty> = i.args.iter().map(|a| k.ty(*a)).collect();
     let result = i.result.map(|r| k.ty(r));
-    let bits = Ty::narrow(k.bits());
+    let (lanes, one, word) = (Ty::MASK, Ty::narrow(Type::I1), Ty::narrow(Type::I32));
     let want = |is: bool, what: &str| if is { Ok(()) } else { Err(what.to_owned()) };
     match &i.op {
-        Op::Core(_) => {
-            want(args.iter().all(|a| Some(a.wide) == result.map(|r| r.wide)), "narrow and wide mixed")
-        }
+        Op::Core(_) => want(args.iter().all(|a| Some(a.extent) == result.map(|r| r.extent)), "extents mixed"),
         Op::Splat | Op::Spread(_) => want(
-            args.len() == 1 && !args[0].wide && result == Some(Ty::wide(args[0].of)),
-            "one of the group to one of each lane",
+            args.len() == 1
+                && args[0].extent == Extent::Group
+                && result.is_some_and(|r| r.of == args[0].of && r.extent != Extent::Group),
+            "one of the group to one of each lane or row",
         ),
-        Op::Extract => want(args[0].wide && result == Some(Ty::narrow(args[0].of)), "one of a lane"),
-        Op::Bits => want(args == [Ty::MASK] && result == Some(bits), "lanes to bits"),
-        Op::Mask => want(args == [bits] && result == Some(Ty::MASK), "bits to lanes"),
-        Op::First | Op::Last => want(args == [bits], "bits"),
+        Op::Widen(_) => want(
+            args.len() == 1 && result == Some(Ty::wide(args[0].of)) && args[0].extent == Extent::Rows,
+            "one of each row to one of each lane",
+        ),
+        Op::Origins(_) => want(
+            args[0].is_wide()
+                && result == Some(Ty::rows(args[0].of))
+                && args[1..].iter().all(|a| *a == lanes),
+            "one of each lane to one of each row",
+        ),
+        Op::Extract => want(args[0].is_wide() && result == Some(Ty::narrow(args[0].of)), "one of a lane"),
+        Op::Any => want(args == [lanes] && result == Some(one), "whether there are lanes"),
+        Op::Same => want(args == [lanes, lanes] && result == Some(one), "whether lanes are the same"),
+        Op::Ballot => want(args == [lanes] && result == Some(word) && k.width == 32, "the lanes of a warp"),
+        Op::Named => want(args == [word] && result == Some(lanes) && k.width == 32, "the lanes of a warp"),
+        Op::Active => want(result == Some(lanes), "lanes"),
+        Op::First | Op::Last => want(args == [lanes], "lanes"),
         Op::Get(v) => want(result == Some(k.vars[v.0 as usize]), "the variable's type"),
         Op::Set(v) => want(args == [k.vars[v.0 as usize]], "the variable's type"),
         Op::Blend(v) => want(args == [k.vars[v.0 as usize], Ty::MASK], "the variable's type and a mask"),
@@ -99,6 +112,9 @@ fn types(k: &Kernel, i: &Inst) -> Result<(), String> {
         Op::Check(a, _) | Op::Load(a) | Op::Store(a) | Op::Atomic(_, a) | Op::Ask { access: a, .. } => {
             want(a.mask.is_none_or(|m| k.ty(m) == Ty::MASK), "a mask of lanes")
         }
+        Op::Park(_) | Op::Trap(_) => want(args == [lanes], "lanes"),
+        Op::Arrive(_) => want(args == [lanes, word, word], "lanes and what they name"),
+        Op::WarpSync(_) => want(args == [lanes, word], "lanes and whom they name"),
         _ => Ok(()),
     }
 }

@@ -110,7 +110,7 @@ fn values(f: &Function, [x, y, _]: [u32; 3], thread: u64, cta: u64) -> Vec<u64> 
 
 #[test]
 fn facts_hold_in_every_lane() {
-    let (mut seed, mut spread, mut bounded) = (7, 0, 0);
+    let (mut seed, mut spread, mut rows, mut bounded) = (7, 0, 0, 0);
     let shapes = [
         ([256, 1, 1], 32),
         ([96, 1, 1], 32),
@@ -142,17 +142,23 @@ fn facts_hold_in_every_lane() {
                     off[n] = i.args.iter().any(|a| off[a.index()]);
                     let fact = facts.get(Value(n as u32));
                     let mask = f.types[n].elem.mask();
-                    let origin = match &fact.lanes {
-                        Lanes::Varying => continue,
-                        Lanes::Uniform => lanes[0][n],
-                        Lanes::Spread(o) => lanes[0][n].wrapping_sub(o[0] as u64) & mask,
-                    };
-                    let offset = |l: usize| match &fact.lanes {
-                        Lanes::Spread(o) => o[l],
-                        _ => 0,
-                    };
+                    let row = assume.row() as usize;
+                    // The lane whose value is the origin, and what a lane adds to it.
+                    let (origin_of, offset): (Box<dyn Fn(usize) -> usize>, Box<dyn Fn(usize) -> i64>) =
+                        match &fact.lanes {
+                            Lanes::Varying => continue,
+                            Lanes::Uniform => (Box::new(|_| 0), Box::new(|_| 0)),
+                            Lanes::Spread(o) => (Box::new(|_| 0), Box::new(|l| o[l].wrapping_sub(o[0]))),
+                            Lanes::Rows(o) => {
+                                (Box::new(|l| l / row * row), Box::new(|l| o[l % row].wrapping_sub(o[0])))
+                            }
+                        };
                     let even = (0..there as usize)
-                        .all(|l| lanes[l][n] == origin.wrapping_add_signed(offset(l)) & mask);
+                        .all(|l| lanes[l][n] == lanes[origin_of(l)][n].wrapping_add_signed(offset(l)) & mask);
+                    let origin = match &fact.lanes {
+                        Lanes::Spread(o) => lanes[0][n].wrapping_sub(o[0] as u64) & mask,
+                        _ => lanes[0][n],
+                    };
                     if facts.wraps[n] && !even {
                         off[n] = true;
                     }
@@ -161,6 +167,7 @@ fn facts_hold_in_every_lane() {
                     }
                     assert!(even, "round {round} group {group} cta {cta} value {n}: {fact:?}\n{f}");
                     spread += usize::from(matches!(fact.lanes, Lanes::Spread(_)));
+                    rows += usize::from(matches!(fact.lanes, Lanes::Rows(_)));
                     assert!(
                         fact.align == 0
                             || origin.trailing_zeros().min(f.types[n].elem.bits())
@@ -181,5 +188,5 @@ fn facts_hold_in_every_lane() {
         }
     }
     // It says something.
-    assert!(spread > 4_000 && bounded > 4_000, "{spread} {bounded}");
+    assert!(spread > 4_000 && rows > 400 && bounded > 4_000, "{spread} {rows} {bounded}");
 }

@@ -46,7 +46,7 @@ impl Printer<'_> {
             [value] => (*value, None),
             _ => return Err(Unsupported("an atomic without operands".into())),
         };
-        let same = !self.k.ty(value).wide;
+        let same = !self.k.ty(value).is_wide();
         let mask = self.mask_of(access);
         let (alone, some) = (access.space == Space::Shared, mask.is_some());
         let helper = self.atomic_helper(Ask { op, ty: access.ty, alone, index, some, same, wanted })?;

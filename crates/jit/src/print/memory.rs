@@ -8,7 +8,7 @@ use std::mem::offset_of;
 
 use hostwarp_ir::{Elem, Space, Type};
 use hostwarp_memory::RawView;
-use hostwarp_vector::{Access, At, Form, Ty};
+use hostwarp_vector::{Access, At, Form, Reg as VReg, Ty};
 
 use super::Printer;
 use crate::abi::{Callbacks, Ctx};
@@ -62,8 +62,27 @@ impl Printer<'_> {
                 let text = self.r(r).to_owned();
                 self.t.convert("sext", from, &text, I64)
             }
-            At::Lanes(_) => String::new(),
+            At::Rows { .. } | At::Lanes(_) => String::new(),
         }
+    }
+
+    /// The addresses of the first lanes of rows, 64 bits each, and how many there are.
+    fn row_addresses(&mut self, each: VReg) -> (Reg, Shape) {
+        let from = self.shape(self.k.ty(each));
+        let (all, each) = (I64.times(from.n), self.r(each).to_owned());
+        (self.t.convert("sext", from, &each, all), all)
+    }
+
+    /// Where the first lane of each row accesses, in the host.
+    fn row_places(&mut self, access: &Access, each: VReg) -> Vec<Reg> {
+        let (base, _) = self.space(access.space);
+        let (each, all) = self.row_addresses(each);
+        (0..all.n)
+            .map(|n| {
+                let at = self.t.inst(format_args!("extractelement {all} {each}, i64 {n}"));
+                self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {at}"))
+            })
+            .collect()
     }
 
     /// The addresses of all lanes, 64 bits each.
@@ -78,6 +97,12 @@ impl Printer<'_> {
                 let elem = self.k.ty(*first).of.elem;
                 let first = self.r(*first).to_owned();
                 let each = self.spread(elem, &first, offsets);
+                self.t.convert("zext", Shape::new(elem, self.w), &each, all)
+            }
+            At::Rows { each, offsets } => {
+                let elem = self.k.ty(*each).of.elem;
+                let rows = self.r(*each).to_owned();
+                let each = self.widen(elem, &rows, offsets);
                 self.t.convert("zext", Shape::new(elem, self.w), &each, all)
             }
             At::Lanes(r) => {
@@ -104,7 +129,12 @@ impl Printer<'_> {
     pub(super) fn check(&mut self, access: &Access, exit: &str) {
         let (low, len) = access.extent();
         let fast = self.t.fresh_label("there");
-        if !matches!(access.at, At::Lanes(_)) {
+        if let At::Rows { each, .. } = access.at {
+            let fine = self.are_rows_within(access, each, low, len);
+            let missed = self.t.fresh_label("missed");
+            self.t.branch_likely(&fine, &fast, &missed);
+            self.t.label(&missed);
+        } else if !matches!(access.at, At::Lanes(_)) {
             let mut begin = self.address(access);
             if low != 0 {
                 begin = self.t.inst(format_args!("add i64 {begin}, {low}"));
@@ -145,6 +175,31 @@ impl Printer<'_> {
         self.t.inst(format_args!("icmp ult i64 {place}, {places}"))
     }
 
+    /// Whether so many bytes of every row are in the window, or in the space.
+    fn are_rows_within(&mut self, access: &Access, each: VReg, low: i64, len: u64) -> Reg {
+        let align = access.size();
+        let (mut begin, all) = self.row_addresses(each);
+        if low != 0 {
+            begin = self.t.binary("add", all, &begin, &Text::constant(all, low as u64));
+        }
+        let places = match Self::is_global(access.space) {
+            true => {
+                let (from, places) = self.window(access.window);
+                let from = self.t.inst(format_args!("load i64, ptr {from}, align 8"));
+                let from = self.t.repeat(I64, &from, all.n);
+                begin = self.t.binary("sub", all, &begin, &from);
+                self.t.inst(format_args!("load i64, ptr {places}, align 8"))
+            }
+            false => self.places(access.space, len, align),
+        };
+        let place = self.in_units(all, &begin, align);
+        let places = self.t.repeat(I64, &places, all.n);
+        let good = self.t.compare("icmp ult", all, &place, &places);
+        let (n, lanes) = (all.n, all.with(Elem::I1));
+        let bits = self.t.inst(format_args!("bitcast {lanes} {good} to i{n}"));
+        self.t.inst(format_args!("icmp eq i{n} {bits}, -1"))
+    }
+
     /// Where a window is kept.
     fn window(&mut self, n: u32) -> (Reg, Reg) {
         let mut word = |name: &str, index: u32| {
@@ -163,7 +218,9 @@ impl Printer<'_> {
     fn is_each_within(&mut self, access: &Access) -> Reg {
         let (size, w) = (access.size(), self.w);
         let narrow = match &access.at {
-            At::Spread { first: r, .. } | At::Lanes(r) | At::Uniform(r) => self.k.ty(*r).of.elem == Elem::I32,
+            At::Spread { first: r, .. } | At::Rows { each: r, .. } | At::Lanes(r) | At::Uniform(r) => {
+                self.k.ty(*r).of.elem == Elem::I32
+            }
         };
         let mut places = self.places(access.space, access.span().into(), size);
         let (mut each, mut one) = (self.addresses(access), I64);
@@ -317,6 +374,7 @@ no:
     pub(super) fn lane_to_i64(&self) -> String {
         match self.w {
             64 => "add i64 %lane.w, 0".into(),
+            w if w > 64 => format!("trunc i{w} %lane.w to i64"),
             w => format!("zext i{w} %lane.w to i64"),
         }
     }
@@ -377,6 +435,27 @@ no:
                 let (at, mask) = (self.place(access), self.mask_of(access));
                 self.load_strided(access, &at, mask.as_deref(), *stride)
             }
+            // Lanes of a row that are all in one place need not all take part.
+            At::Rows { each, offsets } if offsets.iter().any(|o| *o != 0) || access.mask.is_none() => {
+                let row = self.k.row;
+                let is_row = offsets.iter().any(|o| *o != 0);
+                let mut rows = vec![];
+                for (n, there) in (0..).zip(self.row_places(access, *each)) {
+                    rows.push(match is_row {
+                        true => {
+                            let mask =
+                                self.mask_of(access).map(|mask| self.part_of_mask(&mask, n * row, row));
+                            self.load_row(access, &there, mask.as_deref(), row)
+                        }
+                        false => {
+                            let value =
+                                self.t.inst(format_args!("load {volatile}{one}, ptr {there}, align {align}"));
+                            self.t.repeat(one, &value, row)
+                        }
+                    });
+                }
+                self.t.concat(one.times(one.n * row), &rows)
+            }
             At::Spread { form: Form::Rows(len), offsets, .. } => {
                 let (at, len) = (self.place(access), *len);
                 let mut rows = vec![];
@@ -386,6 +465,16 @@ no:
                     rows.push(self.load_row(access, &there, mask.as_deref(), len));
                 }
                 self.t.concat(one.times(one.n * len), &rows)
+            }
+            At::Spread { form: Form::Splats(len), offsets, .. } if access.mask.is_none() => {
+                let (at, len) = (self.place(access), *len);
+                let mut pieces = vec![];
+                for offset in offsets.iter().step_by(len as usize) {
+                    let there = self.step(&at, *offset);
+                    let value = self.t.inst(format_args!("load {volatile}{one}, ptr {there}, align {align}"));
+                    pieces.push(self.t.repeat(one, &value, len));
+                }
+                self.t.concat(one.times(one.n * len), &pieces)
             }
             At::Spread { form: Form::Runs { runs, of }, .. } if access.mask.is_none() => {
                 let at = self.place(access);
@@ -501,6 +590,15 @@ no:
             At::Spread { form: Form::Strided(stride), .. } if self.can_stride(access, true) => {
                 let (at, mask) = (self.place(access), self.mask_of(access));
                 self.store_strided(access, &at, mask.as_deref(), value, *stride);
+            }
+            At::Rows { each, offsets } if offsets.iter().any(|o| *o != 0) => {
+                // In the order of lanes: of rows that overlap the last stays.
+                let (row, all) = (self.k.row, self.shape(Ty::wide(access.ty)));
+                for (n, there) in (0..).zip(self.row_places(access, *each)) {
+                    let mask = self.mask_of(access).map(|mask| self.part_of_mask(&mask, n * row, row));
+                    let part = self.t.shuffle(all, value, "poison", n * row * one.n..(n + 1) * row * one.n);
+                    self.store_row(access, &there, mask.as_deref(), &part, row);
+                }
             }
             At::Spread { form: Form::Rows(len), offsets, .. } => {
                 // In the order of lanes: of rows that overlap the last stays.

@@ -2,7 +2,7 @@
 
 use super::saved::{self, Set};
 use super::{Lower, MOST_WAITING, Unsupported};
-use crate::ir::{Label, Op, Reg, Status, Term, Ty};
+use crate::ir::{Extent, Label, Op, Reg, Status, Term, Ty};
 use hostwarp_ir::{self as core, BarrierKind, Block, IntBin, IntCmp, Target, Type, Value};
 
 /// An edge that some lanes take.
@@ -100,10 +100,7 @@ impl Lower<'_> {
             // Of a group that was started in the middle not all lanes need be there.
             let started = match self.whole && !self.is_partial(b) {
                 true => self.all_lanes(),
-                false => {
-                    let bits = self.inst(Ty::narrow(self.k.bits()), Op::Active, vec![]);
-                    self.inst(Ty::MASK, Op::Mask, vec![bits])
-                }
+                false => self.active(),
             };
             self.set(waiting, started);
         }
@@ -205,6 +202,10 @@ impl Lower<'_> {
                 self.arrive(b, term);
                 self.go_all(b, next);
             }
+            // The group is all of its CTA: nobody else is waited for.
+            core::Term::Barrier { next, .. } if self.cta && self.is_plain_barrier(term) => {
+                self.go_all(b, next)
+            }
             core::Term::Barrier { next, .. } => {
                 self.pass(b, next, None);
                 self.forget(next.block);
@@ -256,9 +257,8 @@ impl Lower<'_> {
             core::Term::Branch(..) | core::Term::Switch(..) => return self.split(b, term, mask),
             core::Term::Exit => {
                 if let Some(exited) = self.exited {
-                    let bits = self.bits_of(mask);
                     let old = self.get(exited);
-                    let new = self.int(IntBin::Or, old, bits);
+                    let new = self.int(IntBin::Or, old, mask);
                     self.set(exited, new);
                 }
             }
@@ -279,8 +279,8 @@ impl Lower<'_> {
         self.forget(next.block);
         if self.is_plain_barrier(term) && self.lies_alike(next.block) {
             let (all, part) = (self.new_label("all"), self.new_label("part"));
-            let (here, started) = (self.bits_of(mask), self.started_bits());
-            let condition = self.compare(IntCmp::Eq, here, started);
+            let started = self.started();
+            let condition = self.is_same(mask, started);
             self.end_with(Term::Branch { condition, yes: all, no: part, likely: true });
             self.side(all, |l| {
                 l.save_brief(next.block);
@@ -302,7 +302,6 @@ impl Lower<'_> {
     /// Lanes go on if all those they name are here or have exited, else they wait and the engine goes on.
     fn warp_sync(&mut self, b: Block, named: Value, next: &Target, mask: Reg) {
         let after = self.after_label(b);
-        let bits = self.k.bits();
         let named = match self.facts.is_uniform(named) {
             true => self.narrow(named),
             false => {
@@ -313,31 +312,31 @@ impl Lower<'_> {
                 self.inst(Ty::narrow(Type::I32), Op::AnyBit, vec![said])
             }
         };
-        let here = self.bits_of(mask);
+        let number = named;
+        let named = self.inst(Ty::MASK, Op::Named, vec![number]);
         let absent = match self.whole {
-            true => self.constant(bits, 0),
+            true => self.no_lanes(),
             false => {
-                let started = self.started_bits();
+                let started = self.started();
                 self.not(started)
             }
         };
-        let mut settled = self.int(IntBin::Or, here, absent);
+        let mut settled = self.int(IntBin::Or, mask, absent);
         if let Some(exited) = self.exited {
             let exited = self.get(exited);
             settled = self.int(IntBin::Or, settled, exited);
         }
         let unsettled = self.not(settled);
         let missing = self.int(IntBin::And, named, unsettled);
-        let zero = self.constant(bits, 0);
-        let condition = self.compare(IntCmp::Eq, missing, zero);
+        let none = self.no_lanes();
+        let condition = self.is_same(missing, none);
         let (on, wait) = (self.new_label("met"), self.new_label("wait"));
         self.end_with(Term::Branch { condition, yes: on, no: wait, likely: true });
         self.side(wait, |l| {
             l.pass(b, next, Some(mask));
             l.forget(next.block);
             l.save(next.block, Some(mask));
-            let here = l.bits_of(mask);
-            l.push(Op::WarpSync(b), vec![here, named]);
+            l.push(Op::WarpSync(b), vec![mask, number]);
             l.park_some();
             l.end_with(Term::Jump(after));
         });
@@ -353,8 +352,8 @@ impl Lower<'_> {
             return self.narrow(v);
         }
         let wide = self.wide(v);
-        let bits = self.running();
-        let first = self.inst(Ty::narrow(Type::I32), Op::First, vec![bits]);
+        let running = self.running();
+        let first = self.first_of(running);
         self.inst(Ty::narrow(self.ty(v)), Op::Extract, vec![wide, first])
     }
 
@@ -451,14 +450,20 @@ impl Lower<'_> {
         let params = &self.func.block(to.block).params;
         let mut read = vec![];
         for (p, arg) in params.iter().zip(&to.args) {
-            let narrow = self.facts.is_narrow(*p);
-            read.push(match narrow {
-                false => self.wide(*arg),
-                true if self.facts.is_narrow(*arg) || self.is_constant(*arg) => self.narrow(*arg),
-                true => {
+            read.push(match self.facts.extent(*p) {
+                Extent::Lanes => self.wide(*arg),
+                Extent::Rows if self.facts.extent(*arg) <= Extent::Rows || self.is_constant(*arg) => {
+                    self.rows(*arg)
+                }
+                Extent::Rows => {
+                    let (wide, offsets) = (self.wide(*arg), self.facts.in_row(*p).cloned());
+                    self.origins(*p, wide, offsets.unwrap_or_default())
+                }
+                Extent::Group if self.facts.is_narrow(*arg) || self.is_constant(*arg) => self.narrow(*arg),
+                Extent::Group => {
                     let wide = self.wide(*arg);
-                    let bits = self.running();
-                    let first = self.inst(Ty::narrow(Type::I32), Op::First, vec![bits]);
+                    let running = self.running();
+                    let first = self.first_of(running);
                     self.lane_0_from(*p, wide, first)
                 }
             });
@@ -471,7 +476,7 @@ impl Lower<'_> {
         for (p, arg) in self.func.block(to.block).params.iter().zip(args) {
             let Some(var) = self.var[p.index()] else { continue };
             let lanes = if self.outlives[p.index()] { lanes } else { blend };
-            match lanes.filter(|_| !self.facts.is_narrow(*p)) {
+            match lanes.filter(|_| self.facts.extent(*p) == Extent::Lanes) {
                 Some(lanes) => self.push(Op::Blend(var), vec![*arg, lanes]),
                 None => self.set(var, *arg),
             }
@@ -523,22 +528,21 @@ impl Lower<'_> {
         let all = self.constant(Type::I32, u64::MAX);
         let is_one = |l: &Self, v: &Value| l.facts.is_uniform(*v) || l.is_constant(*v);
         if named.iter().all(|v| is_one(self, v)) {
-            let bits = self.running();
-            let mut args = vec![bits];
+            let mut args = vec![self.running()];
             args.extend(named.iter().map(|v| self.narrow(*v)));
             args.resize(3, all);
             return self.push(Op::Arrive(b), args);
         }
         let each: Vec<Reg> = named.iter().map(|v| self.wide(*v)).collect();
-        let bits = self.running();
-        let rest = self.new_var(Ty::narrow(self.k.bits()));
-        self.set(rest, bits);
+        let running = self.running();
+        let rest = self.new_var(Ty::MASK);
+        self.set(rest, running);
         let (again, done) = (self.new_label("arrive"), self.new_label("arrived"));
         self.end_with(Term::Jump(again));
         self.start(again);
         let left = self.get(rest);
-        let lowest = self.inst(Ty::narrow(Type::I32), Op::First, vec![left]);
-        let mut alike = self.inst(Ty::MASK, Op::Mask, vec![left]);
+        let lowest = self.first_of(left);
+        let mut alike = left;
         let mut args = vec![];
         for wide in each {
             let one = self.inst(Ty::narrow(Type::I32), Op::Extract, vec![wide, lowest]);
@@ -547,11 +551,10 @@ impl Lower<'_> {
             alike = self.int(IntBin::And, alike, same);
             args.push(one);
         }
-        let arriving = self.bits_of(alike);
-        args.insert(0, arriving);
+        args.insert(0, alike);
         args.resize(3, all);
         self.push(Op::Arrive(b), args);
-        let others = self.not(arriving);
+        let others = self.not(alike);
         let left = self.int(IntBin::And, left, others);
         self.set(rest, left);
         let condition = self.is_any(left);
@@ -560,8 +563,8 @@ impl Lower<'_> {
     }
 
     fn trap(&mut self, b: Block) {
-        let bits = self.running();
-        self.push(Op::Trap(b), vec![bits]);
+        let running = self.running();
+        self.push(Op::Trap(b), vec![running]);
         self.push(Op::Status(Status::Fault), vec![]);
         self.end_with(Term::Leave { from: None });
     }
@@ -579,9 +582,8 @@ impl Lower<'_> {
         self.known.clear();
         self.mask = None;
         let (mask, after) = (self.get(waiting), self.after[at]);
-        let bits = self.bits_of(mask);
         if self.plan.masked[b.index()] {
-            let condition = self.is_any(bits);
+            let condition = self.is_any(mask);
             return self.end_with(Term::Branch {
                 condition,
                 yes: self.label[b.index()],
@@ -592,7 +594,7 @@ impl Lower<'_> {
         // All lanes meet here, unless some have been left at a barrier.
         if !self.parks {
             let all = self.new_label("met");
-            let condition = self.is_any(bits);
+            let condition = self.is_any(mask);
             self.end_with(Term::Branch { condition, yes: all, no: after, likely: false });
             self.start(all);
             let none = self.no_lanes();
@@ -600,15 +602,15 @@ impl Lower<'_> {
             return self.end_with(Term::Jump(self.label[b.index()]));
         }
         let (all, some, apart) = (self.new_label("met"), self.new_label("some"), self.new_label("apart"));
-        let started = self.started_bits();
-        let condition = self.compare(IntCmp::Eq, bits, started);
+        let started = self.started();
+        let condition = self.is_same(mask, started);
         self.end_with(Term::Branch { condition, yes: all, no: some, likely: true });
         self.start(all);
         let none = self.no_lanes();
         self.set(waiting, none);
         self.end_with(Term::Jump(self.label[b.index()]));
         self.start(some);
-        let condition = self.is_any(bits);
+        let condition = self.is_any(mask);
         self.end_with(Term::Branch { condition, yes: apart, no: after, likely: false });
         self.start(apart);
         self.push(Op::Status(Status::HandedApart), vec![]);
@@ -632,8 +634,7 @@ impl Lower<'_> {
             let Some(waiting) = self.waiting[l.header.index()] else { continue };
             let (again, on) = (self.new_label("again"), self.new_label("on"));
             let mask = self.get(waiting);
-            let bits = self.bits_of(mask);
-            let condition = self.is_any(bits);
+            let condition = self.is_any(mask);
             self.end_with(Term::Branch { condition, yes: again, no: on, likely: false });
             self.start(again);
             let exit = self.new_label("fuel");

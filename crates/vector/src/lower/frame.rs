@@ -60,7 +60,14 @@ impl Lower<'_> {
             }
             let Some(place) = self.place(v) else { continue };
             if !self.facts.is_narrow(v) {
-                let r = self.inst(Ty::wide(place.ty), Op::FrameGet(place), vec![]);
+                let mut r = self.inst(Ty::wide(place.ty), Op::FrameGet(place), vec![]);
+                if let Some(offsets) = self.facts.in_row(v).cloned() {
+                    let mut args = vec![r];
+                    if !self.whole || self.k.partial[b.index()] {
+                        args.push(self.active());
+                    }
+                    r = self.inst(Ty::rows(place.ty), Op::Origins(offsets), args);
+                }
                 self.set(var, r);
                 continue;
             }
@@ -68,8 +75,8 @@ impl Lower<'_> {
                 if self.whole && !self.k.partial[b.index()] {
                     return self.constant(Type::I32, 0);
                 }
-                let bits = self.inst(Ty::narrow(self.k.bits()), Op::Active, vec![]);
-                self.inst(Ty::narrow(Type::I32), Op::First, vec![bits])
+                let active = self.active();
+                self.first_of(active)
             });
             let there = self.inst(Ty::narrow(place.ty), Op::FrameGet(place), vec![lane]);
             let r = self.step_back(v, there, lane);
@@ -82,7 +89,7 @@ impl Lower<'_> {
     fn reread(&mut self, v: Value) {
         let Some(place) = self.place(v) else { return };
         let narrow = self.facts.is_narrow(v);
-        let ty = Ty { of: place.ty, wide: !narrow };
+        let ty = if narrow { Ty::narrow(place.ty) } else { Ty::wide(place.ty) };
         let lane = narrow.then(|| self.constant(Type::I32, 0));
         let r = self.inst(ty, Op::FrameGet(place), lane.into_iter().collect());
         let known = self.known.entry(v).or_default();
@@ -154,8 +161,7 @@ impl Lower<'_> {
             self.put(v, Some(lanes));
         }
         for b in blocks {
-            let bits = self.bits_of(masks[&b]);
-            self.push(Op::Park(b), vec![bits]);
+            self.push(Op::Park(b), vec![masks[&b]]);
         }
         self.end_with(Term::Leave { from: None });
     }

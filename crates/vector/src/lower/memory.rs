@@ -75,8 +75,8 @@ impl Lower<'_> {
             let absent = self.not(mask);
             same = self.int(IntBin::Or, same, absent);
         }
-        let (bits, all) = (self.bits_of(same), self.constant(self.k.bits(), u64::MAX));
-        let condition = self.compare(core::IntCmp::Eq, bits, all);
+        let all = self.all_lanes();
+        let condition = self.is_same(same, all);
         let result = self.new_var(ty);
         let (row, any, done) = (self.new_label("row"), self.new_label("any"), self.new_label("done"));
         self.end_with(Term::Branch { condition, yes: row, no: any, likely: true });
@@ -100,17 +100,14 @@ impl Lower<'_> {
     /// A load of one place by those whose guard is on, if there are any; 0 for the others.
     fn guarded_uniform_load(&mut self, index: usize, i: &Inst, mut access: Access, r: Value) {
         let uniform = i.guard.is_some_and(|g| self.facts.is_uniform(g)) && self.facts.is_narrow(r);
-        let ty = Ty { of: self.ty(r), wide: !uniform };
+        let ty = if uniform { Ty::narrow(self.ty(r)) } else { Ty::wide(self.ty(r)) };
         let result = self.new_var(ty);
         let zero = self.inst(ty, Op::Const(0), vec![]);
         self.set(result, zero);
         let mask = self.acting_with(i.guard);
         let condition = match (i.guard, mask) {
             (Some(g), _) if self.facts.is_uniform(g) => self.narrow(g),
-            (_, Some(mask)) => {
-                let bits = self.bits_of(mask);
-                self.is_any(bits)
-            }
+            (_, Some(mask)) => self.is_any(mask),
             _ => self.constant(Type::I1, 1),
         };
         let (on, done) = (self.new_label("on"), self.new_label("done"));
@@ -142,7 +139,7 @@ impl Lower<'_> {
 
     /// A load behind its check; what a check that fails leads to depends on what the block has done.
     fn checked_load(&mut self, index: usize, i: &Inst, access: Access, narrow: bool) -> Reg {
-        let ty = Ty { of: access.ty, wide: !narrow };
+        let ty = if narrow { Ty::narrow(access.ty) } else { Ty::wide(access.ty) };
         match self.check_for(index, i, &access, true) {
             None => self.inst(ty, Op::Load(access.into()), vec![]),
             Some(check) => self.load_behind_check(index, access, check, narrow),
@@ -150,7 +147,7 @@ impl Lower<'_> {
     }
 
     fn load_behind_check(&mut self, index: usize, access: Access, check: Access, narrow: bool) -> Reg {
-        let ty = Ty { of: access.ty, wide: !narrow };
+        let ty = if narrow { Ty::narrow(access.ty) } else { Ty::wide(access.ty) };
         if let Some(exit) = self.exit_of(&access) {
             self.push(Op::Check(check.into(), exit), vec![]);
             return self.inst(ty, Op::Load(access.into()), vec![]);
@@ -167,11 +164,11 @@ impl Lower<'_> {
             self.inst(Ty::wide(access.ty), Op::Ask { site, access: access.clone().into() }, vec![]);
         if narrow {
             // The lowest lane's is as good as any.
-            let bits = match access.mask {
-                Some(mask) => self.bits_of(mask),
+            let lanes = match access.mask {
+                Some(mask) => mask,
                 None => self.running(),
             };
-            let first = self.inst(Ty::narrow(Type::I32), Op::First, vec![bits]);
+            let first = self.first_of(lanes);
             value = self.inst(ty, Op::Extract, vec![value, first]);
         }
         self.set(result, value);
@@ -198,13 +195,13 @@ impl Lower<'_> {
         }
         // All store to one place, if any does: the highest lane's stays.
         let each = self.wide(value);
-        let bits = match access.mask {
-            Some(mask) => self.bits_of(mask),
-            None => self.started_bits(),
+        let lanes = match access.mask {
+            Some(mask) => mask,
+            None => self.started(),
         };
         let mut done = None;
         if i.guard.is_some() {
-            let condition = self.is_any(bits);
+            let condition = self.is_any(lanes);
             let (on, over) = (self.new_label("on"), self.new_label("done"));
             self.end_with(Term::Branch { condition, yes: on, no: over, likely: false });
             self.start(on);
@@ -213,7 +210,7 @@ impl Lower<'_> {
         let one = match self.facts.is_uniform(value) {
             true => self.narrow(value),
             false => {
-                let last = self.inst(Ty::narrow(Type::I32), Op::Last, vec![bits]);
+                let last = self.inst(Ty::narrow(Type::I32), Op::Last, vec![lanes]);
                 self.inst(Ty::narrow(self.ty(value)), Op::Extract, vec![each, last])
             }
         };
@@ -370,6 +367,7 @@ impl Lower<'_> {
             check.at = match check.at {
                 At::Uniform(r) => At::Uniform(back(self, r)),
                 At::Lanes(r) => At::Lanes(back(self, r)),
+                At::Rows { each, offsets } => At::Rows { each: back(self, each), offsets },
                 At::Spread { first, offsets, form } => At::Spread { first: back(self, first), offsets, form },
             };
         }
@@ -433,7 +431,7 @@ impl Lower<'_> {
             Lanes::Spread(offsets) => {
                 offsets.iter().fold((0, 0), |(l, h), o| (o.min(&l).to_owned(), o.max(&h).to_owned()))
             }
-            Lanes::Varying => return false,
+            Lanes::Rows(_) | Lanes::Varying => return false,
         };
         let aligned = |offset: i64| offset % size as i64 == 0;
         let even = match &fact.lanes {
@@ -462,6 +460,14 @@ impl Lower<'_> {
                 match offsets.iter().all(|o| *o == 0) {
                     true => At::Uniform(first),
                     false => At::Spread { first, form: form(&offsets, size), offsets: offsets.into() },
+                }
+            }
+            Lanes::Rows(_) if !own && wide_enough && size <= 8 => {
+                let offsets = self.facts.in_row(address).cloned().unwrap_or_default();
+                let step = offsets.get(1).copied().unwrap_or_default();
+                match offsets.iter().zip(0..).all(|(o, l)| *o == l * step) && (step == 0 || step == size) {
+                    true => At::Rows { each: self.rows(address), offsets },
+                    false => At::Lanes(self.wide(address)),
                 }
             }
             _ => At::Lanes(self.wide(address)),
@@ -505,12 +511,17 @@ fn form(offsets: &[i64], size: i64) -> Form {
     if let Some(stride) = (2..=MOST_STRIDE).find(strided) {
         return Form::Strided(stride);
     }
-    // The longest power of two in which every piece is a row.
-    let is_row = |piece: &[i64]| piece.windows(2).all(|p| p[1] - p[0] == size);
+    // The longest power of two in which every piece is a row, or one place.
+    let every = |len: usize, step: i64| {
+        offsets.chunks(len).all(|piece| piece.windows(2).all(|p| p[1] - p[0] == step))
+    };
     let mut len = w / 2;
     while len >= SHORTEST_ROW {
-        if offsets.chunks(len).all(is_row) {
+        if every(len, size) {
             return Form::Rows(len as u32);
+        }
+        if every(len, 0) && w / len > MOST_RUNS {
+            return Form::Splats(len as u32);
         }
         len /= 2;
     }

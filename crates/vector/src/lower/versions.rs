@@ -6,9 +6,9 @@
 
 use super::{Lower, Unsupported, Version};
 use crate::facts::Facts;
-use crate::ir::{General, Kernel, Label, Op, Reg, Status, Term, Var};
+use crate::ir::{Extent, General, Kernel, Label, Op, Reg, Status, Term, Var};
 use crate::speculate;
-use hostwarp_ir::{Block, Function, IntBin, IntCmp, Target, Value};
+use hostwarp_ir::{Block, Function, IntBin, Target, Value};
 use hostwarp_plan::{Assume, Plan};
 
 /// What the converged version knows of the general one.
@@ -17,7 +17,7 @@ pub(super) struct Other {
     /// By block: whether its branch is taken for uniform.
     branches: Vec<bool>,
     /// By value.
-    narrow: Vec<bool>,
+    extent: Vec<Extent>,
     var: Vec<Option<Var>>,
     /// By block.
     waiting: Vec<Option<Var>>,
@@ -35,18 +35,18 @@ pub(super) fn lower(
     let Some((converged, branches)) = speculate::find(func, plan, facts, assume) else { return Ok(None) };
     let better = Facts::new(func, &converged, assume);
     let values = || (0..func.types.len() as u32).map(Value);
-    if values().any(|v| facts.is_narrow(v) && !better.is_narrow(v)) {
+    if values().any(|v| facts.extent(v) < better.extent(v)) {
         return Ok(None);
     }
     let alike = |v: Value| {
-        let same = facts.is_narrow(v) == better.is_narrow(v);
+        let same = facts.extent(v) == better.extent(v);
         same && facts.shape(v) == better.shape(v) && facts.distances(v) == better.distances(v)
     };
     let k = Kernel::new(func, assume.group, &better);
     let mut general = Lower::new(func, plan, facts, assume, k);
     general.version = Version::General(values().map(alike).collect());
     let other = Other {
-        narrow: values().map(|v| facts.is_narrow(v)).collect(),
+        extent: values().map(|v| facts.extent(v)).collect(),
         var: general.var.clone(),
         waiting: general.waiting.clone(),
         after: general.after.clone(),
@@ -89,14 +89,13 @@ impl Lower<'_> {
         }
         let (said, started) = (self.wide(condition), self.started());
         let lanes = self.int(IntBin::And, started, said);
-        let (bits, all_bits) = (self.bits_of(lanes), self.started_bits());
         let (some, all) = (self.new_label("some"), self.new_label("all"));
         let (none, mixed) = (self.new_label("none"), self.new_label("mixed"));
-        let is_any = self.is_any(bits);
+        let is_any = self.is_any(lanes);
         self.end_with(Term::Branch { condition: is_any, yes: some, no: none, likely: false });
         self.side(none, |l| l.go_all(b, no));
         self.start(some);
-        let is_all = self.compare(IntCmp::Eq, bits, all_bits);
+        let is_all = self.is_same(lanes, started);
         self.end_with(Term::Branch { condition: is_all, yes: all, no: mixed, likely: true });
         self.side(all, |l| l.go_all(b, yes));
         self.start(mixed);
@@ -110,10 +109,11 @@ impl Lower<'_> {
     fn diverge(&mut self, b: Block, edges: [(&Target, Reg); 2]) {
         let Version::Converged(other) = &self.version else { return };
         let other = other.clone();
-        let read = |l: &mut Self, v: Value, narrow: bool| match narrow {
-            false => l.wide(v),
-            true if l.facts.is_narrow(v) || l.is_constant(v) => l.narrow(v),
-            true => l.narrow_of(v),
+        let read = |l: &mut Self, v: Value, extent: Extent| match extent {
+            Extent::Lanes => l.wide(v),
+            Extent::Rows => l.rows(v),
+            Extent::Group if l.facts.is_narrow(v) || l.is_constant(v) => l.narrow(v),
+            Extent::Group => l.narrow_of(v),
         };
         let params = |t: &Target| &self.func.block(t.block).params;
         let mut live: Vec<Value> = vec![];
@@ -127,7 +127,7 @@ impl Lower<'_> {
         let mut writes: Vec<(Var, Reg, Option<Reg>)> = vec![];
         for v in &live {
             if let Some(var) = other.var[v.index()] {
-                writes.push((var, read(self, *v, other.narrow[v.index()]), None));
+                writes.push((var, read(self, *v, other.extent[v.index()]), None));
             }
         }
         let twice = edges[0].0.block == edges[1].0.block;
@@ -135,10 +135,10 @@ impl Lower<'_> {
             let func = self.func;
             for (p, arg) in func.block(to.block).params.iter().zip(&to.args) {
                 let Some(var) = other.var[p.index()] else { continue };
-                let narrow = other.narrow[p.index()];
-                let value = read(self, *arg, narrow);
+                let extent = other.extent[p.index()];
+                let value = read(self, *arg, extent);
                 // Others may need what it was.
-                let some = !narrow && (twice || live.contains(p));
+                let some = extent == Extent::Lanes && (twice || live.contains(p));
                 writes.push((var, value, some.then_some(*lanes)));
             }
         }
@@ -172,8 +172,8 @@ impl Lower<'_> {
     pub(super) fn leave_in_full(&mut self, b: Block, status: Status) {
         self.save(b, None);
         self.push(Op::Status(status), vec![]);
-        let bits = self.started_bits();
-        self.push(Op::Park(b), vec![bits]);
+        let started = self.started();
+        self.push(Op::Park(b), vec![started]);
         self.end_with(Term::Leave { from: None });
     }
 
