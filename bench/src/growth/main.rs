@@ -9,7 +9,7 @@ use hostwarp::compile::{self, Unusable};
 use hostwarp::ir;
 use hostwarp::jit::llvm::{Llvm, Tier};
 use hostwarp::jit::target::Target;
-use hostwarp::jit::{JitKernel, KernelText, Paths};
+use hostwarp::jit::{JitKernel, KernelText, Speculation};
 use hostwarp::plan::Assume;
 use hostwarp::{Device, Engine, syntax};
 use hostwarp_interp::Program;
@@ -109,8 +109,8 @@ impl Tools {
         llvm: Llvm,
         wanted: &dyn Fn(usize) -> bool,
     ) {
-        let paths = Paths::likely(program.func(), program.plan(), 64);
-        let written = Self::time(times, 5, || KernelText::new(program, target, paths));
+        let speculation = Speculation::On;
+        let written = Self::time(times, 5, || KernelText::new(program, target, speculation));
         if let Err(e) = written {
             eprintln!("  not compiled: {e}");
             return;
@@ -118,7 +118,7 @@ impl Tools {
         for (step, tier) in [(6, Tier::quick()), (7, Tier::light())] {
             if wanted(step) {
                 let made =
-                    Self::time(times, step, || JitKernel::compile(program, llvm, target, &tier, paths));
+                    Self::time(times, step, || JitKernel::compile(program, llvm, target, &tier, speculation));
                 if let Err(e) = made {
                     eprintln!("  not compiled: {e}");
                     times[step] = None;

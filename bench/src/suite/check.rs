@@ -5,7 +5,7 @@ use super::launch::{Job, Way};
 use super::rows::Row;
 use super::variants::Variant;
 use crate::contestant::Result;
-use hostwarp::jit::Paths;
+use hostwarp::jit::Speculation;
 use hostwarp::{Effort, Engine, Error};
 
 /// The interpreter and the jit as they are by default, and some of the other ways, by a number.
@@ -19,8 +19,8 @@ fn ways(number: u64) -> Vec<Way> {
         Way { threads: 2, ..Way::new(Engine::Auto, None) },
         Way { threads: 2, ..best },
         Way { turn: Some(200), ..jit },
-        Way { paths: Some(Paths::All), ..jit },
-        Way { paths: Some(Paths::Vector), ..best },
+        Way { speculation: Some(Speculation::Off), ..jit },
+        Way { speculation: Some(Speculation::Off), ..best },
     ];
     let others: Vec<Way> = others.into_iter().chain(widths).collect();
     let some = (0..4).map(|k| others[(number as usize * 4 + k) % others.len()]);

@@ -2,7 +2,7 @@
 
 use super::rows::{Grid, Row};
 use super::variants::Variant;
-use hostwarp::jit::Paths;
+use hostwarp::jit::Speculation;
 use hostwarp::{Arg, Buffer, Device, Effort, Emit, Engine, Error, Kernel, LaunchBuilder, Module};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Way {
     pub(crate) engine: Engine,
     pub(crate) effort: Option<Effort>,
-    pub(crate) paths: Option<Paths>,
+    pub(crate) speculation: Option<Speculation>,
     pub(crate) width: Option<u32>,
     pub(crate) threads: usize,
     /// Instructions after which CTAs change between the engines.
@@ -20,7 +20,7 @@ pub(crate) struct Way {
 
 impl Way {
     pub(crate) const fn new(engine: Engine, effort: Option<Effort>) -> Way {
-        Way { engine, effort, paths: None, width: None, threads: 1, turn: None }
+        Way { engine, effort, speculation: None, width: None, threads: 1, turn: None }
     }
 }
 
@@ -95,8 +95,8 @@ impl Loaded<'_> {
         if let Some(effort) = way.effort {
             launch = launch.effort(effort);
         }
-        if let Some(paths) = way.paths {
-            launch = launch.paths(paths);
+        if let Some(speculation) = way.speculation {
+            launch = launch.speculation(speculation);
         }
         if let Some(width) = way.width {
             launch = launch.width(width);

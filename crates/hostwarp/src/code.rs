@@ -3,7 +3,7 @@
 use crate::cache;
 use crate::jit::llvm::{FirstUse, Object, Tier};
 use crate::jit::target::Target;
-use crate::jit::{JitError, JitKernel, KernelText, Paths};
+use crate::jit::{JitError, JitKernel, KernelText, Speculation};
 use crate::{Device, Effort};
 use hostwarp_interp::Program;
 use hostwarp_system::time::Instant;
@@ -63,22 +63,28 @@ pub(crate) struct Codes {
     asked: Arc<Soon>,
     /// What a launch begins with: the best from the device's cache if it is there, else what is made quickly, if that can be.
     first: Arc<Soon>,
-    /// The edition for whatever lanes do, for when the one it is has turned out not to be enough.
-    pub(crate) full: Arc<Soon>,
+    /// What relies on nothing, for kernels that have left the other code too often.
+    pub(crate) deoptimised: Arc<Soon>,
 }
 
 impl Codes {
-    pub(crate) fn new(device: &Device, program: &Arc<Program>, paths: Paths) -> Arc<Codes> {
-        let work = |paths| {
+    pub(crate) fn new(device: &Device, program: &Arc<Program>, speculation: Speculation) -> Arc<Codes> {
+        let work = |speculation| {
             let (device, program) = (device.clone(), program.clone());
-            Arc::new(Work { device, program, paths, written: Default::default(), lines: OnceLock::new() })
+            Arc::new(Work {
+                device,
+                program,
+                speculation,
+                written: Default::default(),
+                lines: OnceLock::new(),
+            })
         };
         let made = |work: &Arc<Work>, effort| {
             let work = work.clone();
             Soon::new(Box::new(move || work.compile(effort, MOST_LINES)))
         };
-        let full = made(&work(Paths::All), Effort::Best);
-        let work = work(paths);
+        let deoptimised = made(&work(Speculation::Off), Effort::Best);
+        let work = work(speculation);
         let (quick, best) = (made(&work, Effort::Quick), made(&work, Effort::Best));
         let first = {
             let (work, quick, best) = (work.clone(), quick.clone(), best.clone());
@@ -95,7 +101,7 @@ impl Codes {
                 false => best.get(),
             }))
         };
-        Arc::new(Codes { work, quick, best, asked, first, full })
+        Arc::new(Codes { work, quick, best, asked, first, deoptimised })
     }
 
     /// What somebody asked for who would rather wait.
@@ -153,7 +159,7 @@ impl Codes {
 struct Work {
     device: Device,
     program: Arc<Program>,
-    paths: Paths,
+    speculation: Speculation,
     /// The text for each effort, from when it has been written until it is compiled.
     written: [Mutex<Option<KernelText>>; 2],
     /// Lines of the text that is compiled with care.
@@ -199,9 +205,9 @@ impl Work {
         let text = match effort {
             Effort::Quick => {
                 let lanes = quick_lanes(&self.program, &target);
-                KernelText::in_groups_of(lanes, &self.program, &target, self.paths)
+                KernelText::in_groups_of(lanes, &self.program, &target, self.speculation)
             }
-            Effort::Best => KernelText::new(&self.program, &target, self.paths),
+            Effort::Best => KernelText::new(&self.program, &target, self.speculation),
         };
         Ok(text?)
     }

@@ -26,7 +26,6 @@ struct Inner {
     llvm: OnceLock<Llvm>,
     cache: Option<Cache>,
     cpu: Option<X86Level>,
-    stretch: Option<usize>,
     effort: Option<Effort>,
     launches: AtomicU64,
     executor: Arc<Executor>,
@@ -73,7 +72,6 @@ pub struct DeviceBuilder {
     llvm: Option<PathBuf>,
     cache: Option<Cache>,
     cpu: Option<X86Level>,
-    stretch: Option<usize>,
     effort: Option<Effort>,
     output: Option<Output>,
     heap: Option<u64>,
@@ -155,13 +153,6 @@ impl DeviceBuilder {
         self
     }
 
-    /// Writes arithmetic of so many instructions as functions of its own. For tests of that: as a rule there have to be more.
-    #[doc(hidden)]
-    pub fn stretch(mut self, instructions: usize) -> Self {
-        self.stretch = Some(instructions);
-        self
-    }
-
     /// The device.
     pub fn build(self) -> Result<Device, Error> {
         let of_host = Limits::new().memory_limit();
@@ -185,7 +176,6 @@ impl DeviceBuilder {
                 llvm: OnceLock::new(),
                 cache: self.cache,
                 cpu: self.cpu,
-                stretch: self.stretch,
                 effort: self.effort,
                 launches: AtomicU64::new(0),
                 executor: Arc::default(),
@@ -311,7 +301,6 @@ impl Device {
             Some(level) => Target::host_up_to(level).ok_or_else(|| format!("this CPU has no {level}"))?,
         };
         target.base = self.memory().raw_view().global_base;
-        target.stretch = self.inner.stretch.unwrap_or(target.stretch);
         Ok(target)
     }
 

@@ -3,12 +3,11 @@
 use crate::buffer::Owned;
 use crate::code::{Codes, Compiled, NotMade};
 use crate::jit::llvm::{wait_at_end, wait_for_first_use};
-use crate::jit::{KernelText, Paths};
+use crate::jit::{KernelText, Speculation};
 use crate::module::Instrumented;
 use crate::schedule::{Interp, Jit, Progress, RunCtas, run_grid};
 use crate::tiers::{InTurns, Tiered, is_much};
 use crate::watch::{self, Stats};
-use crate::width::Choice;
 use crate::{Buffer, Error, Kernel, Pod, Stream};
 use hostwarp_interp::{Exceeded, KernelFault, Launch, Limits, Observer, Program};
 use hostwarp_isa::{Kind, Ty};
@@ -156,7 +155,7 @@ pub struct LaunchBuilder<'a> {
     pub(crate) engine: Engine,
     width: Option<u32>,
     exact: bool,
-    paths: Option<Paths>,
+    speculation: Option<Speculation>,
     effort: Option<Effort>,
     turn: Option<u64>,
     threads: Option<usize>,
@@ -196,7 +195,7 @@ impl<'a> LaunchBuilder<'a> {
             engine: Engine::Auto,
             width: None,
             exact: false,
-            paths: None,
+            speculation: None,
             effort: None,
             turn: None,
             threads: None,
@@ -255,10 +254,10 @@ impl<'a> LaunchBuilder<'a> {
         self
     }
 
-    /// What the jit's code can do by itself; chosen by the kernel unless set. Never changes a bit. With [`Paths::Together`] the interpreter
-    /// does the rest, however much it is; what is chosen changes if that turns out to be much.
-    pub fn paths(mut self, paths: Paths) -> Self {
-        self.paths = Some(paths);
+    /// Whether the jit's code relies on what nearly always holds; unless set it does until that turns out not to hold. Never changes a bit. With
+    /// [`Speculation::On`] the interpreter does the rest, however much it is.
+    pub fn speculation(mut self, speculation: Speculation) -> Self {
+        self.speculation = Some(speculation);
         self
     }
 
@@ -367,7 +366,7 @@ impl<'a> LaunchBuilder<'a> {
             engine,
             width,
             exact,
-            paths,
+            speculation,
             effort,
             turn,
             threads,
@@ -385,7 +384,7 @@ impl<'a> LaunchBuilder<'a> {
                 engine,
                 width,
                 exact,
-                paths,
+                speculation,
                 effort,
                 turn,
                 threads,
@@ -447,10 +446,10 @@ impl<'a> LaunchBuilder<'a> {
                     note = why.as_ref().map(|not_made| not_made.why.clone());
                 }
                 Code::Jit(codes, compiled) => {
-                    // Who asks for one edition gets that, and who asks for little effort no more.
+                    // Who asks for one version gets that, and who asks for little effort no more.
                     let effort = self.choose_effort();
-                    let may_make_full = self.paths.is_none() && effort != Some(Effort::Quick);
-                    let mut engine = Jit::new(codes, compiled, may_make_full);
+                    let may_deoptimise = self.speculation.is_none() && effort != Some(Effort::Quick);
+                    let mut engine = Jit::new(codes, compiled, may_deoptimise);
                     if effort.is_none() {
                         engine = engine.climbing(0);
                     }
@@ -522,11 +521,11 @@ impl<'a> LaunchBuilder<'a> {
 
     fn text(&self, what: Emit) -> Result<String, Error> {
         let block = self.check()?;
-        let (width, paths) = self.choose_width(block)?;
-        let mut program = self.program(Assume::for_block(block, width))?;
+        let width = self.choose_width(block)?;
+        let mut program = self.program(self.assume(block, width))?;
         if self.width.is_none() && KernelText::check(&program).is_err() {
             // As a launch would.
-            program = self.program(Assume::for_block(block, 32))?;
+            program = self.program(self.assume(block, 32))?;
         }
         match what {
             Emit::Ir => Ok(program.func().to_string()),
@@ -537,13 +536,12 @@ impl<'a> LaunchBuilder<'a> {
             }
             Emit::Plan => Ok(program.plan().to_string()),
             Emit::Vector => {
-                let kernel = KernelText::vector(&program, program.plan().assume);
+                let kernel = KernelText::vector(&program, program.plan().assume, self.speculates());
                 Ok(kernel.map_err(|e| Error::launch(e.to_string()))?.to_string())
             }
             Emit::Llvm => {
                 let target = self.kernel.module().device().target().map_err(|why| self.no_jit(why))?;
-                let paths = paths.unwrap_or_else(|| likely_paths(&program, block));
-                let text = KernelText::new(&program, &target, paths);
+                let text = KernelText::new(&program, &target, self.speculates());
                 let text = text.map_err(|e| self.no_jit(e.to_string()))?;
                 Ok(text.text().to_string())
             }
@@ -672,23 +670,32 @@ impl<'a> LaunchBuilder<'a> {
         }
     }
 
+    /// What code may take for granted in groups of so many lanes.
+    fn assume(&self, block: [u32; 3], lanes: u32) -> Assume {
+        Assume::for_block(block, lanes).for_grid(self.grid)
+    }
+
     fn program(&self, assume: Assume) -> Result<Arc<Program>, Error> {
         self.cache().lock().program(self.compiled(), assume)
     }
 
-    /// Lanes in one vector, asked for or [chosen](Choice), and what compiled code is to do by itself, if that is said by it.
-    fn choose_width(&self, block: [u32; 3]) -> Result<(u32, Option<Paths>), Error> {
+    /// Whether the first code to be made relies on anything.
+    fn speculates(&self) -> Speculation {
+        self.speculation.unwrap_or(Speculation::On)
+    }
+
+    /// Lanes in one vector, asked for or by the cost model.
+    fn choose_width(&self, block: [u32; 3]) -> Result<u32, Error> {
         match self.width {
             // The order in which lanes of a warp see each other's memory is part of the result.
             Some(w @ (8 | 16)) if !self.exact => {
-                let program = self.program(Assume::for_block(block, 32))?;
-                return Ok((if may_split_warps(program.func()) { w } else { 32 }, self.paths));
+                let program = self.program(self.assume(block, 32))?;
+                return Ok(if may_split_warps(program.func()) { w } else { 32 });
             }
             Some(w @ (8 | 16 | 32 | 64 | 128 | 256 | 512)) => {
                 // Groups of several warps must be whole.
                 let warps = block.iter().product::<u32>().div_ceil(32);
-                let w = if w > 32 { w.min(32 << warps.trailing_zeros().min(4)) } else { w };
-                return Ok((w, self.paths));
+                return Ok(if w > 32 { w.min(32 << warps.trailing_zeros().min(4)) } else { w });
             }
             Some(w) => {
                 return Err(Error::launch(format!(
@@ -697,21 +704,16 @@ impl<'a> LaunchBuilder<'a> {
             }
             None => {}
         }
-        let program = self.program(Assume::for_block(block, 32))?;
-        let (func, plan, target) = (program.func(), program.plan(), self.kernel.module().device().target());
-        let (target, far) = (target.as_ref().ok(), self.is_far(block));
-        let lanes = KernelText::width(&program, block, target);
-        let by_vector = || Paths::by_vector(func, plan, block, lanes);
-        if self.paths.map_or_else(by_vector, |paths| paths == Paths::Vector) {
-            return Ok((lanes, Some(Paths::Vector)));
-        }
-        Ok((Choice { func, plan, block, target, far }.lanes(), self.paths))
+        let program = self.program(self.assume(block, 32))?;
+        let target = self.kernel.module().device().target();
+        Ok(KernelText::width(&program, block, target.as_ref().ok()))
     }
 
     fn prepare(&self, block: [u32; 3], limits: &Limits) -> Result<Ready, Error> {
-        let (engine, paths, effort) = (self.engine, self.paths, self.choose_effort());
+        let (engine, speculation, effort) = (self.engine, self.speculation, self.choose_effort());
         let width = self.width.map(|width| (width, self.exact));
-        let asked = Asked { engine, block, far: self.is_far(block), width, paths, effort };
+        let numbers_fit = self.assume(block, 32).numbers_fit;
+        let asked = Asked { engine, block, numbers_fit, width, speculation, effort };
         if let Some(ready) = self.cache().lock().ready.get(&asked).filter(|ready| ready.is_current(effort)) {
             return Ok(ready.clone());
         }
@@ -722,19 +724,19 @@ impl<'a> LaunchBuilder<'a> {
 
     fn make_ready(&self, block: [u32; 3], limits: &Limits) -> Result<Ready, Error> {
         let interp = |not_made: Option<NotMade>| -> Result<Ready, Error> {
-            let program = self.program(Assume::for_block(block, 32))?;
+            let program = self.program(self.assume(block, 32))?;
             Ok(Ready { program, code: Code::Interp(not_made) })
         };
         if self.engine == Engine::Interp {
             return interp(None);
         }
-        let (mut width, paths) = self.choose_width(block)?;
+        let mut width = self.choose_width(block)?;
         loop {
-            let assume = Assume::for_block(block, width);
+            let assume = self.assume(block, width);
             let program = self.program(assume)?;
-            let paths = paths.unwrap_or_else(|| likely_paths(&program, block));
-            let make = || Codes::new(self.kernel.module().device(), &program, paths);
-            let codes = self.cache().lock().jit.entry((assume, paths)).or_insert_with(make).clone();
+            let speculation = self.speculates();
+            let make = || Codes::new(self.kernel.module().device(), &program, speculation);
+            let codes = self.cache().lock().jit.entry((assume, speculation)).or_insert_with(make).clone();
             let compiled = || {
                 let (codes, effort) = (codes.clone(), self.choose_effort());
                 let much = is_much(&program, self.threads_in_all(block));
@@ -773,24 +775,14 @@ impl<'a> LaunchBuilder<'a> {
         self.effort.or_else(default)
     }
 
-    /// Whether what all threads access is too much for any cache, if each has a few words of its own.
-    fn is_far(&self, block: [u32; 3]) -> bool {
-        self.threads_in_all(block) >= 1 << 23
-    }
-
     fn threads_in_all(&self, block: [u32; 3]) -> u64 {
         self.grid.iter().chain(&block).fold(1, |all: u64, n| all.saturating_mul((*n).into()))
     }
 
     /// Whether something was asked for that only the jit has.
     fn is_choosy(&self) -> bool {
-        self.width.is_some() || self.paths.is_some() || self.effort.is_some()
+        self.width.is_some() || self.speculation.is_some() || self.effort.is_some()
     }
-}
-
-/// What compiled code is to do by itself where nothing is said of it.
-fn likely_paths(program: &Program, block: [u32; 3]) -> Paths {
-    Paths::likely(program.func(), program.plan(), block.iter().product())
 }
 
 /// What of a launch decides on how its kernel is made.
@@ -798,10 +790,10 @@ fn likely_paths(program: &Program, block: [u32; 3]) -> Paths {
 pub(crate) struct Asked {
     engine: Engine,
     block: [u32; 3],
-    far: bool,
+    numbers_fit: bool,
     /// Whether exactly this one.
     width: Option<(u32, bool)>,
-    paths: Option<Paths>,
+    speculation: Option<Speculation>,
     effort: Option<Effort>,
 }
 

@@ -25,7 +25,6 @@ mod stream;
 mod threads;
 mod tiers;
 mod watch;
-mod width;
 
 // The one place that knows whether there is a jit; `Cargo.toml` has the same condition.
 #[cfg(all(feature = "jit", unix, target_arch = "x86_64"))]

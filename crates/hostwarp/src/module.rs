@@ -2,7 +2,7 @@
 
 use crate::code::Codes;
 use crate::error::InputError;
-use crate::jit::Paths;
+use crate::jit::Speculation;
 use crate::launch::{Asked, LaunchBuilder, Ready};
 use crate::{Device, Error, Limits};
 use hostwarp_compile as compile;
@@ -73,7 +73,7 @@ pub(crate) struct Made {
     /// The primitive function, once asked for.
     primitive: Option<ir::Function>,
     programs: HashMap<Assume, Arc<Program>>,
-    pub(crate) jit: HashMap<(Assume, Paths), Arc<Codes>>,
+    pub(crate) jit: HashMap<(Assume, Speculation), Arc<Codes>>,
     /// What all this came to.
     pub(crate) ready: HashMap<Asked, Ready>,
 }

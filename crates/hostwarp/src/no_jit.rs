@@ -4,8 +4,6 @@
 //! ([`Never`]), so none of it can be reached.
 
 use hostwarp_interp::{Cta, Launch, Outcome, Program, Runner};
-use hostwarp_ir::Function;
-use hostwarp_plan::Plan;
 use std::sync::Arc;
 
 /// Why nothing is compiled.
@@ -38,29 +36,13 @@ impl std::fmt::Display for JitError {
 
 impl std::error::Error for JitError {}
 
-/// What compiled code can do by itself.
+/// Whether compiled code relies on what nearly always holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Paths {
-    /// Groups whose lanes are converged.
-    Together,
-    /// Groups whose lanes diverge where the kernel has them do so.
-    Parting,
-    /// Whatever lanes do.
-    All,
-    /// Whatever lanes do, by way of the vector IR.
-    Vector,
-}
-
-impl Paths {
-    /// Nothing is compiled, so nothing depends on it.
-    pub fn by_vector(_: &Function, _: &Plan, _: [u32; 3], _: u32) -> bool {
-        false
-    }
-
-    /// Never asked.
-    pub fn likely(_: &Function, _: &Plan, _: u32) -> Paths {
-        Paths::All
-    }
+pub enum Speculation {
+    /// It does.
+    On,
+    /// It does not.
+    Off,
 }
 
 /// A kernel as LLVM IR: there is none.
@@ -73,7 +55,7 @@ impl KernelText {
     }
 
     /// Refuses every kernel.
-    pub fn new(_: &Arc<Program>, _: &target::Target, _: Paths) -> Result<KernelText, JitError> {
+    pub fn new(_: &Arc<Program>, _: &target::Target, _: Speculation) -> Result<KernelText, JitError> {
         Err(JitError(()))
     }
 
@@ -82,7 +64,7 @@ impl KernelText {
         _: u32,
         _: &Arc<Program>,
         _: &target::Target,
-        _: Paths,
+        _: Speculation,
     ) -> Result<KernelText, JitError> {
         Err(JitError(()))
     }
@@ -93,7 +75,7 @@ impl KernelText {
     }
 
     /// Refuses every kernel.
-    pub fn vector(_: &Program, _: hostwarp_plan::Assume) -> Result<String, JitError> {
+    pub fn vector(_: &Program, _: hostwarp_plan::Assume, _: Speculation) -> Result<String, JitError> {
         Err(JitError(()))
     }
 
@@ -123,8 +105,8 @@ impl KernelText {
 pub struct JitKernel(Never);
 
 impl JitKernel {
-    /// What it can do by itself.
-    pub fn paths(&self) -> Paths {
+    /// Whether it takes anything for granted.
+    pub fn speculation(&self) -> Speculation {
         match self.0 {}
     }
 
@@ -283,8 +265,6 @@ pub mod target {
         pub features: Vec<String>,
         /// Bits of a vector.
         pub vector_bits: u32,
-        /// From how many instructions on arithmetic is outlined.
-        pub stretch: usize,
         /// The device address at which the table of granules begins.
         pub base: u64,
     }

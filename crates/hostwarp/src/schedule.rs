@@ -10,7 +10,7 @@
 
 use crate::Effort;
 use crate::code::{Codes, Compiled, Soon};
-use crate::jit::{JitKernel, Paths};
+use crate::jit::{JitKernel, Speculation};
 use crate::order::Order;
 use crate::threads::Threads;
 use crate::tiers::Climb;
@@ -85,12 +85,12 @@ impl RunCtas for Interp {
     }
 }
 
-/// The engine that compiles: at first only what most kernels need and with little effort, more if that turns out not to be enough.
+/// The engine that compiles: at first with little effort, and relying on what nearly always holds; with more effort where that pays, and deoptimised where it does not hold.
 pub(crate) struct Jit<'a> {
     codes: &'a Codes,
     compiled: &'a Compiled,
-    /// Whether everything may be compiled. If not, what there is has to do.
-    may_make_full: bool,
+    /// Whether code that relies on nothing may be made. If not, what there is has to do.
+    may_deoptimise: bool,
     /// To code that is made with more effort, if that may be.
     climb: Option<Climb<'a>>,
 }
@@ -101,8 +101,8 @@ impl<'a> Jit<'a> {
     /// CTAs that begin at once as long as there is faster code to come.
     const A_FEW: u64 = 64;
 
-    pub(crate) fn new(codes: &'a Codes, compiled: &'a Compiled, may_make_full: bool) -> Jit<'a> {
-        Jit { codes, compiled, may_make_full, climb: None }
+    pub(crate) fn new(codes: &'a Codes, compiled: &'a Compiled, may_deoptimise: bool) -> Jit<'a> {
+        Jit { codes, compiled, may_deoptimise, climb: None }
     }
 
     /// Goes on to better code when it is there, in a launch that this is on from a CTA on.
@@ -117,17 +117,17 @@ impl<'a> Jit<'a> {
     fn kernel(&self, launch: &Launch<'_>, next: (u64, u64)) -> &'a JitKernel {
         let better = self.climb.as_ref().and_then(|climb| climb.look(launch, next));
         let best = &better.unwrap_or(self.compiled).kernel;
-        if !self.may_make_full || best.paths() == Paths::All {
+        if !self.may_deoptimise || best.speculation() == Speculation::Off {
             return best;
         }
-        let full = &self.codes.full;
-        match full.now() {
-            Some(Ok(full)) => &full.kernel,
+        let deoptimised = &self.codes.deoptimised;
+        match deoptimised.now() {
+            Some(Ok(deoptimised)) => &deoptimised.kernel,
             // What compiled once compiles again; if not, there is still what there is.
             Some(Err(_)) => best,
             None => {
                 if self.compiled.kernel.handed_over().max(best.handed_over()) >= Self::ENOUGH {
-                    full.begin();
+                    deoptimised.begin();
                 }
                 best
             }
@@ -144,8 +144,8 @@ impl<'a> Jit<'a> {
             }
             better
         });
-        let full = made(&self.codes.full).filter(|_| self.may_make_full);
-        full.or(better).unwrap_or(self.compiled)
+        let deoptimised = made(&self.codes.deoptimised).filter(|_| self.may_deoptimise);
+        deoptimised.or(better).unwrap_or(self.compiled)
     }
 }
 

@@ -227,6 +227,22 @@ fn misaligned() {
 }
 
 #[test]
+fn misaligned_in_every_second_lane_of_a_known_distance() {
+    let expected = |b: &Buffer<u32>| {
+        let (at, base) = (b.address() + 2, b.address());
+        format!(
+            "kernel `halves`, line {}, CTA (0, 0, 0), thread (1, 0, 0): 4-byte load at {at:#x} is misaligned: the address must be \
+             a multiple of 4 (in the 200-byte allocation at {base:#x} (`data`))",
+            line("halves")
+        )
+    };
+    for threads in [8, 32, 64] {
+        let launch = |l: LaunchBuilder<'_>, b: &Buffer<u32>| run(l.block([threads, 1, 1]).arg(b));
+        fails("halves", launch, ErrorKind::Fault, expected);
+    }
+}
+
+#[test]
 fn misaligned_vector() {
     let expected = |b: &Buffer<u32>| {
         let (at, base) = (b.address() + 8, b.address());

@@ -1,6 +1,6 @@
 //! Kernels with so many divergent blocks that the jit keeps their masks in memory.
 
-use hostwarp::jit::Paths;
+use hostwarp::jit::Speculation;
 use hostwarp::{Device, Effort, Engine, Error};
 use std::fmt::Write;
 
@@ -38,13 +38,13 @@ fn masks_in_memory_give_the_same_bits() -> Result<(), Error> {
         return Ok(()); // CI demands it elsewhere
     }
     let text = kernel(80);
-    let run = |engine: Engine, paths: Option<Paths>, block: u32| {
+    let run = |engine: Engine, speculation: Option<Speculation>, block: u32| {
         // Code that is kept from one launch to the next is that of a module.
         let kernel = device.load("k.ptx", &text)?.kernel("k")?;
         let out = device.buffer::<u32>(block as usize)?;
         let mut launch = kernel.launch().block([block, 1, 1]).engine(engine).arg(&out);
-        if let Some(paths) = paths {
-            launch = launch.paths(paths).effort(Effort::Quick);
+        if let Some(speculation) = speculation {
+            launch = launch.speculation(speculation).effort(Effort::Quick);
         }
         launch.run()?;
         out.to_vec()
@@ -52,8 +52,8 @@ fn masks_in_memory_give_the_same_bits() -> Result<(), Error> {
     for block in [64, 50] {
         let want = run(Engine::Interp, None, block)?;
         assert!(want.iter().any(|v| *v != want[0]), "the branches are uniform");
-        assert_eq!(run(Engine::Jit, Some(Paths::All), block)?, want);
-        assert_eq!(run(Engine::Jit, Some(Paths::Parting), block)?, want);
+        assert_eq!(run(Engine::Jit, Some(Speculation::On), block)?, want);
+        assert_eq!(run(Engine::Jit, Some(Speculation::Off), block)?, want);
     }
     Ok(())
 }

@@ -3,8 +3,7 @@
 
 use std::fmt::Write;
 
-use hostwarp::jit::target::Target;
-use hostwarp::{Device, Effort, Emit, Engine};
+use hostwarp::{Device, Effort, Engine};
 
 /// How values are put together.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -298,25 +297,4 @@ fn what_turns_leave_in_shared_memory() {
             }
         }
     }
-}
-
-/// A tree of a whole CTA stores one word, the one that is read afterwards.
-#[test]
-fn a_tree_stays_in_registers() {
-    let device = Device::builder().memory(1 << 22).threads(1).effort(Effort::Best).build().unwrap();
-    if !Target::host().is_some_and(|host| host.has("avx512vl")) {
-        return;
-    }
-    let text = |p: Program| {
-        let module = device.load("turns.ptx", ptx(p, 256)).unwrap_or_else(|e| panic!("{e}"));
-        let kernel = module.kernel("kernel").unwrap();
-        let text = kernel.launch().block([256, 1, 1]).width(256).emit(Emit::Llvm);
-        text.unwrap_or_else(|e| panic!("{e}"))
-    };
-    let stays = |p: Program| !text(p).contains("load <128 x i32>");
-    let tree = programs()[0];
-    assert!(
-        stays(tree) && stays(Program { then: Then::All(2), ..tree }) && stays(Program { offset: 7, ..tree })
-    );
-    assert!(!stays(Program { then: Then::Own, ..tree }));
 }

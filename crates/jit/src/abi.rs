@@ -49,9 +49,6 @@ pub(crate) const GENERAL: u32 = 1 << 29;
 /// In place of a block with a barrier: lanes have exited.
 pub(crate) const EXITED: u32 = u32::MAX;
 
-/// In place of a block to start at: lanes are at several, as [`Ctx::masks`] says.
-pub(crate) const APART: u32 = u32::MAX;
-
 /// What compiled code asks of the engine. `lanes` are those concerned, perhaps none; `ctx` is always the context the kernel was called with; none of them may unwind.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -64,19 +61,6 @@ pub(crate) struct Callbacks {
         lane0: u32,
         lanes: *const Lanes,
         addresses: *const u64,
-        data: *mut u8,
-        compare: *const u8,
-    ) -> u32,
-    /// As `memory`, with addresses that are evenly spaced: those of the first lane of each of `rows` rows of the group, or of all if there is
-    /// one.
-    pub(crate) memory_even: unsafe extern "C" fn(
-        ctx: *mut Ctx,
-        site: u32,
-        lane0: u32,
-        lanes: *const Lanes,
-        addresses: *const u64,
-        rows: u32,
-        stride: i64,
         data: *mut u8,
         compare: *const u8,
     ) -> u32,
@@ -96,7 +80,7 @@ pub(crate) struct Callbacks {
     pub(crate) clock: unsafe extern "C" fn(ctx: *mut Ctx, which: u32) -> u64,
 }
 
-/// The context. The emitter takes offsets from this definition.
+/// The context. The printer takes offsets from this definition.
 #[repr(C)]
 pub(crate) struct Ctx {
     pub(crate) global: RawView,
@@ -142,10 +126,6 @@ pub(crate) struct Ctx {
     pub(crate) round_from: u32,
     /// The block with the barrier that lanes [wait at](AT_BARRIER); or [`EXITED`].
     pub(crate) from: u32,
-    /// For each block, the lanes of the group that go on there, when they do [apart](APART).
-    pub(crate) masks: *const Lanes,
-    /// The block that runs first, then.
-    pub(crate) first: u32,
     /// Compiled code writes where it remembers parts of allocations here, for no other reason than that LLVM takes what somebody else could see
     /// for memory and leaves it there.
     pub(crate) windows: *const u64,

@@ -7,12 +7,11 @@ use hostwarp_ir::{BarrierKind, Block, Inst, Term};
 
 use crate::abi::{Callbacks, Ctx};
 use crate::engine::Engine;
-use crate::lanes::{self, Lanes};
+use crate::lanes::Lanes;
 use crate::slow::{self, Request};
 
 /// As the context hands them to compiled code.
-pub(crate) const ALL: Callbacks =
-    Callbacks { memory, memory_even, barrier, warp_sync, park, trap, next_cta, clock };
+pub(crate) const ALL: Callbacks = Callbacks { memory, barrier, warp_sync, park, trap, next_cta, clock };
 
 /// Does `with` to the engine behind a context and its CTA. Both are lent for that time only: a reference that were kept would overlap with
 /// the next callback's, or with what runs after the call.
@@ -62,37 +61,6 @@ unsafe extern "C" fn memory(
     };
     // SAFETY: called by compiled code only.
     unsafe { callback(ctx, with) }
-}
-
-#[allow(clippy::too_many_arguments)] // what compiled code has at hand
-unsafe extern "C" fn memory_even(
-    ctx: *mut Ctx,
-    site: u32,
-    lane0: u32,
-    lanes: *const Lanes,
-    first: *const u64,
-    rows: u32,
-    stride: i64,
-    data: *mut u8,
-    compare: *const u8,
-) -> u32 {
-    let with = |engine: &Engine<'_>, _: &mut Cta| {
-        let inst = instruction(engine, site)?;
-        let bits = engine.launch.program.func().ty(inst.args[0]).elem.mask();
-        Some((bits, engine.kernel.assume.row() as usize))
-    };
-    // SAFETY: called by compiled code only.
-    let Some((bits, row)) = (unsafe { callback(ctx, with) }) else { return 1 };
-    // SAFETY: compiled code has put so many there.
-    let first = unsafe { std::slice::from_raw_parts(first, rows as usize) };
-    let mut addresses = [0; lanes::MOST as usize];
-    for (lane, place) in addresses.iter_mut().enumerate() {
-        // Where there is one for all rows, they do not differ.
-        let of_row = first.get(lane / row).or(first.last()).copied().unwrap_or(0);
-        *place = of_row.wrapping_add_signed(stride.wrapping_mul((lane % row) as i64)) & bits;
-    }
-    // SAFETY: as compiled code calls it, with as many addresses as a group can have lanes.
-    unsafe { memory(ctx, site, lane0, lanes, addresses.as_ptr(), data, compare) }
 }
 
 unsafe extern "C" fn barrier(

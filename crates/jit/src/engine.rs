@@ -9,15 +9,18 @@ use std::sync::{Arc, RwLock};
 use hostwarp_interp::{Cta, KernelFault, KernelFaultKind, Launch, Outcome, Program, Runner, WARP};
 use hostwarp_ir::{BarrierKind, Block, Term};
 use hostwarp_plan::{Assume, Shape};
+use hostwarp_vector::Speculation;
 
 use crate::abi::{self, Ctx, Entry};
 use crate::callbacks;
-use crate::emit::{self, Paths, Unsupported};
 use crate::lanes::{self, Lanes};
 use crate::llvm::{CompileError, Llvm, Object, Tier};
 use crate::object::{LoadError, Loaded};
-use crate::print;
+use crate::print::{self, Unsupported};
 use crate::target::Target;
+
+/// The most bytes of stack that compiled code may take, half of what a thread has: whoever runs code that takes more ends the process.
+pub(crate) const MOST_STACK: u64 = 1 << 20;
 
 /// Why there is no compiled kernel. The interpreter runs it instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,13 +62,17 @@ impl From<Unsupported> for JitError {
     }
 }
 
+fn refused(hostwarp_vector::Unsupported(why): hostwarp_vector::Unsupported) -> JitError {
+    JitError::Unsupported(why)
+}
+
 /// A kernel as LLVM IR, not compiled yet. Making it takes no LLVM, so its [text](KernelText::text), the [`Target`] and the
 /// [`Tier`] together are the key under which a compiled object can be kept.
 pub struct KernelText {
     program: Arc<Program>,
     pub(crate) assume: Assume,
     target: Target,
-    paths: Paths,
+    speculation: Speculation,
     text: String,
     pub(crate) sites: Vec<(Block, usize)>,
     stops: Vec<bool>,
@@ -84,12 +91,22 @@ impl fmt::Debug for KernelText {
 impl KernelText {
     /// Says why a kernel cannot be compiled, as far as that can be seen without writing it.
     pub fn check(program: &Program) -> Result<(), JitError> {
-        Ok(emit::check(program.func(), program.plan())?)
+        let plan = program.plan();
+        // What is alive at once lies on the stack, all or nearly all of it; LLVM takes minutes to find out.
+        if u64::from(plan.frame.bytes) * u64::from(plan.assume.group) > MOST_STACK {
+            let why = "too much is kept at once, which a smaller width may help";
+            return Err(JitError::Unsupported(why.into()));
+        }
+        hostwarp_vector::covers(program.func(), plan, plan.assume).map_err(refused)
     }
 
     /// Writes the kernel for groups of `program.plan().assume.group` lanes.
-    pub fn new(program: &Arc<Program>, target: &Target, paths: Paths) -> Result<KernelText, JitError> {
-        KernelText::in_groups_of(program.plan().assume.group, program, target, paths)
+    pub fn new(
+        program: &Arc<Program>,
+        target: &Target,
+        speculation: Speculation,
+    ) -> Result<KernelText, JitError> {
+        KernelText::in_groups_of(program.plan().assume.group, program, target, speculation)
     }
 
     /// Writes the kernel for groups of so many lanes, if the plan's are wider: LLVM has less to do then, and others can go on with a CTA in the groups of the plan.
@@ -97,38 +114,11 @@ impl KernelText {
         lanes: u32,
         program: &Arc<Program>,
         target: &Target,
-        paths: Paths,
+        speculation: Speculation,
     ) -> Result<KernelText, JitError> {
-        let assume = program.plan().assume.in_groups_of(lanes);
-        let mut paths = paths;
-        if paths == Paths::Vector {
-            match KernelText::by_vector(program, assume, target) {
-                Ok(text) => return Ok(text),
-                // What it does not cover.
-                Err(_) if assume.whole => paths = Paths::likely(program.func(), program.plan(), assume.group),
-                Err(_) => paths = Paths::All,
-            }
-        }
-        let emitted = emit::emit(program.func(), program.plan(), assume, target, paths)?;
-        Ok(KernelText {
-            program: program.clone(),
-            assume,
-            target: target.clone(),
-            paths,
-            text: emitted.text,
-            sites: emitted.sites,
-            stops: emitted.stops,
-            masked: emitted.masked,
-            shapes: program.plan().shape.clone(),
-            distances: vec![None; program.func().types.len()],
-            general: None,
-        })
-    }
-
-    /// Writes the kernel by way of the vector IR.
-    fn by_vector(program: &Arc<Program>, assume: Assume, target: &Target) -> Result<KernelText, JitError> {
-        let func = program.func();
-        let vector = KernelText::vector(program, assume)?;
+        KernelText::check(program)?;
+        let (func, assume) = (program.func(), program.plan().assume.in_groups_of(lanes));
+        let vector = KernelText::vector(program, assume, speculation)?;
         let text = print::print(&vector, func, assume, target)?;
         let mut stops = vec![false; func.blocks.len()];
         for (b, _) in &vector.entries {
@@ -138,7 +128,7 @@ impl KernelText {
             program: program.clone(),
             assume,
             target: target.clone(),
-            paths: Paths::Vector,
+            speculation,
             text,
             sites: vector.sites,
             stops,
@@ -157,20 +147,19 @@ impl KernelText {
     }
 
     /// The kernel in vector IR.
-    pub fn vector(program: &Program, assume: Assume) -> Result<hostwarp_vector::Kernel, JitError> {
-        let refused = |hostwarp_vector::Unsupported(why)| JitError::Unsupported(why);
-        let kernel = hostwarp_vector::lower(program.func(), program.plan(), assume).map_err(refused)?;
+    pub fn vector(
+        program: &Program,
+        assume: Assume,
+        speculation: Speculation,
+    ) -> Result<hostwarp_vector::Kernel, JitError> {
+        let kernel =
+            hostwarp_vector::lower(program.func(), program.plan(), assume, speculation).map_err(refused)?;
         if cfg!(debug_assertions)
             && let Err(wrong) = hostwarp_vector::verify(&kernel)
         {
             return Err(JitError::Unsupported(format!("vector IR came out wrong: {wrong}")));
         }
         Ok(kernel)
-    }
-
-    /// What code can do by itself.
-    pub fn paths(&self) -> Paths {
-        self.paths
     }
 
     /// The LLVM IR.
@@ -205,7 +194,17 @@ impl KernelText {
         // SAFETY: every text we write defines it with this signature, and an object is one of such a text.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(find("kernel")?) };
         let KernelText {
-            program, assume, text, sites, stops, masked, shapes, distances, general, paths, ..
+            program,
+            assume,
+            text,
+            sites,
+            stops,
+            masked,
+            shapes,
+            distances,
+            general,
+            speculation,
+            ..
         } = self;
         let plain = |term: &Term| match term {
             Term::Barrier { kind, .. } => *kind == BarrierKind::Sync,
@@ -226,7 +225,7 @@ impl KernelText {
             general,
             object,
             entry,
-            paths,
+            speculation,
             handed_over: AtomicU32::new(0),
             in_one_go,
             tids: RwLock::default(),
@@ -260,7 +259,7 @@ pub struct JitKernel {
     general: Option<hostwarp_vector::General>,
     object: Object,
     entry: Entry,
-    paths: Paths,
+    speculation: Speculation,
     /// CTAs that were left to the interpreter.
     handed_over: AtomicU32,
     /// Whether compiled code can go from group to group and from CTA to CTA by itself: what it tells the engine on the way is told just
@@ -298,14 +297,14 @@ impl JitKernel {
         llvm: Llvm,
         target: &Target,
         tier: &Tier,
-        paths: Paths,
+        speculation: Speculation,
     ) -> Result<JitKernel, JitError> {
-        KernelText::new(program, target, paths)?.compile(llvm, tier)
+        KernelText::new(program, target, speculation)?.compile(llvm, tier)
     }
 
-    /// What it can do by itself.
-    pub fn paths(&self) -> Paths {
-        self.paths
+    /// Whether it takes anything for granted.
+    pub fn speculation(&self) -> Speculation {
+        self.speculation
     }
 
     /// Lanes in one of its groups.
@@ -346,12 +345,13 @@ impl JitKernel {
     /// Whether the kernel may run this launch: it is of the same program, and what the plan took for granted holds.
     pub fn fits(&self, launch: &Launch<'_>) -> bool {
         let assume = self.program.plan().assume;
-        let is = Assume::for_block(launch.block, assume.group);
+        let is = Assume::for_block(launch.block, assume.group).for_grid(launch.grid);
         std::ptr::eq(Arc::as_ptr(&self.program), launch.program)
             && (!assume.contiguous_x || is.contiguous_x && is.rows == assume.rows)
             && (assume.cta.is_none() || is.cta == assume.cta)
             && (!assume.whole || is.whole)
-            && (self.paths != Paths::Vector || assume.block.is_none_or(|block| block == launch.block))
+            && (!assume.numbers_fit || is.numbers_fit)
+            && assume.block.is_none_or(|block| block == launch.block)
             && launch.param.len() >= self.program.func().info.param_bytes as usize
     }
 
@@ -470,9 +470,7 @@ impl JitKernel {
             ctx: &mut ctx,
             width: self.assume.group,
             left: i64::try_from(budget).unwrap_or(i64::MAX).max(1),
-            apart: vec![],
             converged: vec![],
-            masks: vec![],
         };
         with(&mut run)
     }
@@ -522,14 +520,9 @@ struct Run<'a> {
     width: u32,
     /// Of the budget.
     left: i64,
-    /// Lanes of each group that ran out of budget, perhaps at several blocks. They go on as they were: values that are the same
-    /// in all lanes stay so only if none goes on without the others.
-    apart: Vec<Lanes>,
     /// Groups whose lanes stopped all at once. Lanes of others may have come to the same barrier in different iterations of a loop around it: what is uniform
     /// in an iteration need not be the same for them.
     converged: Vec<bool>,
-    /// For each block the lanes there, of the group about to go on.
-    masks: Vec<Lanes>,
 }
 
 impl Run<'_> {
@@ -559,7 +552,6 @@ impl Run<'_> {
     /// What is kept of each group.
     fn count_groups(&mut self) {
         let groups = (self.engine.launch.lanes() / self.width) as usize;
-        self.apart.resize(groups, Lanes::NONE);
         self.converged.resize(groups, false);
     }
 
@@ -573,7 +565,6 @@ impl Run<'_> {
     fn run_to_the_end(&mut self) -> Outcome {
         let launch = self.engine.launch;
         self.count_groups();
-        self.masks.resize(launch.program.func().blocks.len(), Lanes::NONE);
         loop {
             if let Some(at) = self.round_start() {
                 let number = self.cta_number();
@@ -586,9 +577,8 @@ impl Run<'_> {
             }
             let mut ran = false;
             for lane0 in (0..launch.lanes()).step_by(self.width as usize) {
-                // Once the budget is used up only those go on that cannot be left as they are.
-                if self.left <= 0 && self.apart[(lane0 / self.width) as usize].is_empty() {
-                    continue;
+                if self.left <= 0 {
+                    break;
                 }
                 match self.group(lane0) {
                     Step::Idle => {}
@@ -601,9 +591,7 @@ impl Run<'_> {
                 return Outcome::Done;
             }
             if self.left <= 0 {
-                if self.apart.iter().all(Lanes::is_empty) {
-                    return Outcome::Yield;
-                }
+                return Outcome::Yield;
             } else if !ran {
                 return Outcome::Fault(Box::new(self.cta().deadlock(launch)));
             }
@@ -615,10 +603,6 @@ impl Run<'_> {
         let (launch, kernel) = (self.engine.launch, self.engine.kernel);
         let threads = launch.threads();
         let at = Block(*self.cta().pc.first()?);
-        // Other code takes groups that are not whole from their beginning only.
-        if kernel.paths != Paths::Vector {
-            return None;
-        }
         if !kernel.in_one_go || self.left <= 0 || at == Block::ENTRY || !kernel.starts_at(at) {
             return None;
         }
@@ -633,9 +617,6 @@ impl Run<'_> {
             let checked = self.converged[(lane0 / self.width) as usize];
             let whole = lanes == self.all_lanes();
             if kernel.version(self.cta(), lane0, (lanes, whole), at, checked) != Some(0) {
-                return None;
-            }
-            if !self.is_spread_out(lane0, at) {
                 return None;
             }
         }
@@ -755,25 +736,6 @@ impl Run<'_> {
         }
     }
 
-    /// Whether all that the plan says of what a whole group needs at a block is so: what may wrap may have done so.
-    fn is_spread_out(&mut self, lane0: u32, at: Block) -> bool {
-        let (func, plan) = (self.engine.launch.program.func(), self.engine.launch.program.plan());
-        let kernel = self.engine.kernel;
-        let assume = kernel.assume;
-        let cta = self.cta();
-        plan.live_in[at.index()].iter().all(|v| {
-            match (kernel.shapes[v.index()], plan.frame.slot[v.index()]) {
-                (Shape::Affine { stride, may_wrap: true, .. }, Some(slot)) => {
-                    let bytes = func.ty(*v).bytes();
-                    let row = assume.row();
-                    let all = even_lanes(&assume, lane0, kernel.shapes[v.index()]);
-                    all.into_iter().all(|lanes| cta.is_spread_out(slot, bytes, lanes, row, stride, |_| true))
-                }
-                _ => true,
-            }
-        })
-    }
-
     /// Lanes of a whole group wait at barrier 0, at the end of `from`, for all threads.
     fn arrive(&mut self, lane0: u32, lanes: Lanes, from: Block) {
         let launch = self.engine.launch;
@@ -789,7 +751,6 @@ impl Run<'_> {
 
     /// Runs the lanes of a group that can go on, once.
     fn group(&mut self, lane0: u32) -> Step {
-        let launch = self.engine.launch;
         let width = self.width;
         let (ready, live) = self.lanes_of(lane0);
         if ready.is_empty() {
@@ -805,52 +766,30 @@ impl Run<'_> {
         let pc = |lane: u32| pcs[lane as usize];
         let block = pc(ready.lowest());
         let together = ready.iter().all(|lane| pc(lane) == block);
-        let vector = self.engine.kernel.paths == Paths::Vector;
-        let came_apart = std::mem::take(&mut self.apart[(lane0 / self.width) as usize]) == ready && !vector;
-        let stops_there = self.engine.kernel.stops[block as usize];
-        if !(together && stops_there || came_apart) {
+        if !together || !self.engine.kernel.stops[block as usize] {
             return Step::Split;
         }
         let converged = std::mem::take(&mut self.converged[(lane0 / self.width) as usize]);
         let whole = ready == self.all_lanes();
         let mut version = 0;
-        if together && block != Block::ENTRY.0 && !came_apart {
+        if block != Block::ENTRY.0 {
             let kernel = self.engine.kernel;
             match kernel.version(self.cta(), lane0, (ready, whole), Block(block), converged) {
                 Some(found) => version = found,
                 None => return Step::Split,
             }
         }
-        let start = if together && block == Block::ENTRY.0 {
-            block
-        } else if together && stops_there && (whole || vector) && self.is_spread_out(lane0, Block(block)) {
-            block | abi::BRIEF | version
-        } else {
-            self.masks.fill(Lanes::NONE);
-            for lane in ready.iter() {
-                self.masks[pc(lane) as usize].insert(lane);
-            }
-            let plan = launch.program.plan();
-            let there: Vec<u32> = ready.iter().map(|lane| plan.position[pc(lane) as usize]).collect();
-            self.ctx.first = plan.order[plan.runs_next(None, &there) as usize].0;
-            abi::APART
-        };
-        let masked = &self.engine.kernel.masked;
-        let has_code = match start {
-            abi::APART => self.masks.iter().zip(masked).all(|(lanes, masked)| lanes.is_empty() || *masked),
-            _ => whole || masked[block as usize] || version != 0,
-        };
-        if !has_code {
+        let start = if block == Block::ENTRY.0 { block } else { block | abi::BRIEF | version };
+        if !whole && !self.engine.kernel.masked[block as usize] && version == 0 {
             return Step::Split;
         }
         let given = self.slice();
         self.ctx.fuel = given;
-        self.ctx.masks = self.masks.as_ptr();
         self.engine.parked.set(Lanes::NONE);
         self.ctx.active = ready;
         let whole = u32::from(whole);
         let frame = self.cta().frame.as_mut_ptr();
-        // SAFETY: the code was made for this program by `emit`, which checks every address it does not take from the context;
+        // SAFETY: the code was made for this program by `print`, which checks every address it does not take from the context;
         // the context describes this launch and CTA and outlives the call; the frame has room for all lanes of the plan's frame
         // (checked in `JitKernel::run`); `start` is a place that the code starts at.
         let status = unsafe { (self.engine.kernel.entry)(self.ctx, frame, lane0, start, whole) };
@@ -885,9 +824,6 @@ impl Run<'_> {
         let exited = active & !self.engine.parked.get();
         let cta = self.cta();
         exited.each_warp(lane0, |warp, lanes| cta.exit(warp, lanes));
-        if status == abi::BUDGET && self.engine.kernel.paths != Paths::Vector {
-            self.apart[(lane0 / self.width) as usize] = self.engine.parked.get();
-        }
         self.left -= spent.max(1);
         let instructions = u64::try_from(spent).unwrap_or(0) + launch.program.func().inst_count() as u64;
         match launch.spend(instructions) {
@@ -942,8 +878,6 @@ fn context(launch: &Launch<'_>, cta: &mut Cta, tids: &Tids) -> Ctx {
         round: Block::ENTRY.0,
         round_from: abi::EXITED,
         from: abi::EXITED,
-        masks: std::ptr::null(),
-        first: 0,
         windows: std::ptr::null(),
         callbacks: callbacks::ALL,
         engine: std::ptr::null(),

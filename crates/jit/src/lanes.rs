@@ -29,10 +29,6 @@ impl Lanes {
         *self == Lanes::NONE
     }
 
-    pub(crate) fn insert(&mut self, lane: u32) {
-        self.0[lane as usize / 64] |= 1 << (lane % 64);
-    }
-
     pub(crate) fn contains(self, lane: u32) -> bool {
         self.0[lane as usize / 64] >> (lane % 64) & 1 == 1
     }
@@ -100,6 +96,11 @@ impl Not for Lanes {
 mod tests {
     use super::*;
 
+    fn of(lanes: &[u32]) -> Lanes {
+        let one = |lane: &u32| Lanes::first(lane + 1) & !Lanes::first(*lane);
+        lanes.iter().map(one).fold(Lanes::NONE, |all, one| all | one)
+    }
+
     #[test]
     fn lanes_are_counted_from_the_lowest() {
         for count in [0, 1, 63, 64, 65, 128, 200, 256, 511, MOST] {
@@ -107,10 +108,7 @@ mod tests {
             assert_eq!(lanes.iter().collect::<Vec<_>>(), (0..count).collect::<Vec<_>>());
             assert_eq!(lanes.is_empty(), count == 0);
         }
-        let mut some = Lanes::NONE;
-        for lane in [3, 64, 255] {
-            some.insert(lane);
-        }
+        let some = of(&[3, 64, 255]);
         assert_eq!(some.iter().collect::<Vec<_>>(), [3, 64, 255]);
         assert_eq!(some.lowest(), 3);
         assert_eq!((!some & Lanes::first(4)).iter().collect::<Vec<_>>(), [0, 1, 2]);
@@ -118,10 +116,7 @@ mod tests {
 
     #[test]
     fn warps_are_those_of_the_cta() {
-        let mut some = Lanes::NONE;
-        for lane in [1, 33, 200] {
-            some.insert(lane);
-        }
+        let some = of(&[1, 33, 200]);
         let mut warps = vec![];
         some.each_warp(256, |warp, lanes| warps.push((warp, lanes)));
         assert_eq!(warps, [(8, 2), (9, 2), (14, 1 << 8)]);
@@ -129,8 +124,6 @@ mod tests {
         warps.iter().for_each(|(warp, lanes)| back.add_warp(256, warp - 8, *lanes));
         assert_eq!(back, some);
         // The second half of a warp.
-        let mut half = Lanes::NONE;
-        half.insert(5);
-        half.each_warp(48, |warp, lanes| assert_eq!((warp, lanes), (1, 1 << 21)));
+        of(&[5]).each_warp(48, |warp, lanes| assert_eq!((warp, lanes), (1, 1 << 21)));
     }
 }

@@ -8,7 +8,6 @@
 
 mod abi;
 mod callbacks;
-mod emit;
 mod engine;
 mod lanes;
 pub mod llvm;
@@ -18,5 +17,5 @@ mod slow;
 mod takeover;
 pub mod target;
 
-pub use emit::Paths;
 pub use engine::{JitError, JitKernel, KernelText};
+pub use hostwarp_vector::Speculation;

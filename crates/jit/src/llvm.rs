@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::{Mutex, mpsc};
 
-use crate::emit::MOST_STACK;
+use crate::engine::MOST_STACK;
 use crate::target::{Arch, Target};
 use api::Api;
 pub use ending::{FirstUse, wait_at_end, wait_for_first_use};

@@ -4,9 +4,20 @@
 //! at the starts of regions. Registers are LLVM's, variables are allocas, which LLVM turns into registers.
 
 mod atomic;
+mod atomic_op;
+mod dot;
 mod driver;
 mod memory;
+mod mma;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod mma_test;
+pub(crate) mod ops;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod ops_test;
 mod strided;
+pub(crate) mod text;
+mod wide;
+mod x86;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,11 +28,10 @@ use hostwarp_plan::Assume;
 use hostwarp_vector::{Extent, Inst, Kernel, Label, Op, Place, Reg as VReg, Status, Term, Ty, Var};
 
 use crate::abi::{self, Callbacks, Ctx};
-use crate::emit::Unsupported;
-use crate::emit::ops::{self, Cpu};
-use crate::emit::text::{Reg, Shape, Text};
 use crate::lanes;
 use crate::target::Target;
+use ops::Cpu;
+use text::{Reg, Shape, Text};
 
 /// Iterations of a waiting loop in one call.
 const PATIENCE: u32 = 256;
@@ -812,3 +822,16 @@ group:
         self.t.convert("trunc", held, &read, all)
     }
 }
+
+/// What makes 64 bits of the number of a lane, `%lane.w`, of as many bits as there are lanes.
+fn lane_number(w: u32) -> String {
+    match w {
+        64 => "add i64 %lane.w, 0".into(),
+        65.. => format!("trunc i{w} %lane.w to i64"),
+        _ => format!("zext i{w} %lane.w to i64"),
+    }
+}
+
+/// Why a kernel is left to the interpreter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported(pub String);

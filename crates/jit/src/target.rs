@@ -87,16 +87,11 @@ pub struct Target {
     pub features: Vec<String>,
     /// The widest vector register to use, in bits.
     pub vector_bits: u32,
-    /// From how many instructions on arithmetic is written as functions of its own: [`Target::STRETCH`], less for tests.
-    pub stretch: usize,
     /// The device address at which the table of granules begins: [`map::GLOBAL_BASE`](hostwarp_memory::map::GLOBAL_BASE), or 0 for devices with raw pointers.
     pub base: u64,
 }
 
 impl Target {
-    /// Arithmetic of fewer instructions is not worth a call.
-    pub const STRETCH: usize = 256;
-
     /// The CPU this process runs on. `None` where Hostwarp makes no code for its instruction set.
     pub fn host() -> Option<Target> {
         match Arch::host()? {
@@ -107,7 +102,6 @@ impl Target {
                 tune: "generic".into(),
                 features: if cfg!(target_vendor = "apple") { vec!["reserve-x18".into()] } else { vec![] },
                 vector_bits: 128,
-                stretch: Target::STRETCH,
                 base: GLOBAL_BASE,
             }),
         }
@@ -142,37 +136,12 @@ impl Target {
     fn with(arch: Arch, cpu: &str, tune: &str, mut features: Vec<&str>, vector_bits: u32) -> Target {
         features.sort_unstable();
         let features = features.into_iter().map(String::from).collect();
-        Target {
-            arch,
-            cpu: cpu.into(),
-            tune: tune.into(),
-            features,
-            vector_bits,
-            stretch: Target::STRETCH,
-            base: GLOBAL_BASE,
-        }
+        Target { arch, cpu: cpu.into(), tune: tune.into(), features, vector_bits, base: GLOBAL_BASE }
     }
 
     /// How many vector registers there are.
     pub fn vector_registers(&self) -> u32 {
         if self.arch == Arch::Aarch64 || self.has("avx512vl") { 32 } else { 16 }
-    }
-
-    /// Whether the CPU does best if nobody asks ahead for what is streamed through, and if a few registers of each stream are taken in turn: AMD's, measured on
-    /// Zen 4, where it is a third faster.
-    pub fn streams_alone(&self) -> bool {
-        self.tune.starts_with("znver")
-    }
-
-    /// Whether what will be written is best asked for as such. The latest of Intel's servers take a tenth longer if it is.
-    pub fn asks_to_own(&self) -> bool {
-        self.tune != "sapphirerapids"
-    }
-
-    /// Whether what will be accessed soon is best asked for into the second-level cache: on the latest of Intel's servers, streams take a percent or two
-    /// less than with the first.
-    pub fn asks_into_second(&self) -> bool {
-        self.tune == "sapphirerapids"
     }
 
     /// Whether the CPU has a feature, by LLVM's name.
@@ -194,12 +163,9 @@ impl Target {
 /// One line that holds everything that can change the object made: part of a cache key.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Target { arch, cpu, tune, features, vector_bits, stretch, base } = self;
+        let Target { arch, cpu, tune, features, vector_bits, base } = self;
         let (arch, features) = (arch.triple(), features.join(" "));
-        write!(
-            f,
-            "{arch} cpu={cpu} tune={tune} bits={vector_bits} stretch={stretch} base={base:#x} [{features}]"
-        )
+        write!(f, "{arch} cpu={cpu} tune={tune} bits={vector_bits} base={base:#x} [{features}]")
     }
 }
 

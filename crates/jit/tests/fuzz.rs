@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{EDITIONS, Random, compile, device, interpret, llvm, program, run, run_in_steps};
+use common::{Random, WAYS, compile, device, interpret, llvm, program, run, run_in_steps};
 use hostwarp_interp::{Launch, Outcome};
 use hostwarp_ir::{
     AtomicOp, Axis, BarrierKind, Block, Builder, Elem, Function, IntBin, IntCmp, Mem, Op, Space, Special,
@@ -384,10 +384,10 @@ fn check(seed: u64, warp_ops: bool) {
     let expected = output(&mut Launch::new(&reference, &device, grid, block), interpret, "interpreted");
     for width in if warp_ops { &[32][..] } else { &[8, 16, 32, 64, 128][..] } {
         let program = program(&func, block, *width);
-        let kernels = EDITIONS.map(|paths| compile(&program, llvm, &target, paths));
+        let kernels = WAYS.map(|speculation| compile(&program, llvm, &target, speculation));
         let mut launch = Launch::new(&program, &device, grid, block);
         for (kernel, budget) in kernels.iter().flat_map(|k| [1 << 24, 64].map(|budget| (k, budget))) {
-            let what = format!("seed {seed}, width {width}, {:?}, budget {budget}", kernel.paths());
+            let what = format!("seed {seed}, width {width}, {:?}, budget {budget}", kernel.speculation());
             let got = output(
                 &mut launch,
                 |l| if budget > 64 { run(kernel, l) } else { run_in_steps(kernel, l, budget) },

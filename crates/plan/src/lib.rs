@@ -52,6 +52,8 @@ pub struct Assume {
     pub whole: bool,
     /// The size of a CTA, if all have the same.
     pub block: Option<[u32; 3]>,
+    /// The number of a thread in the grid, along any axis, is less than 2^31: a signed index is not negative.
+    pub numbers_fit: bool,
     /// Values that are never needed at the same time may share a slot of the frame. Off for tracing.
     pub share_slots: bool,
 }
@@ -66,6 +68,7 @@ impl Default for Assume {
             cta: None,
             whole: false,
             block: None,
+            numbers_fit: false,
             share_slots: true,
         }
     }
@@ -94,6 +97,13 @@ impl Assume {
             };
         }
         Assume { contiguous_x, one_dimensional, group, cta, whole, block: Some(block), ..Assume::default() }
+    }
+
+    /// What holds besides for a grid of this size.
+    pub fn for_grid(self, grid: [u32; 3]) -> Assume {
+        let fits = |(block, grid): (&u32, &u32)| u64::from(*block) * u64::from(*grid) <= 1 << 31;
+        let numbers_fit = self.block.is_some_and(|block| block.iter().zip(&grid).all(fits));
+        Assume { numbers_fit, ..self }
     }
 
     /// What holds of narrower groups that a group consists of, if this holds of the group. Rows that do not fit are cut, too.

@@ -33,8 +33,6 @@ pub struct Campaign {
     pub all_widths: bool,
     /// Compile each kernel once: as the jit likes, or at a width by the seed.
     pub one_width: bool,
-    /// Only code made by way of the vector IR.
-    pub only_vector: bool,
 }
 
 impl Default for Campaign {
@@ -51,7 +49,6 @@ impl Default for Campaign {
             reduce: true,
             all_widths: false,
             one_width: false,
-            only_vector: false,
         }
     }
 }
@@ -107,7 +104,6 @@ impl Campaign {
         let mut bench = Bench::new(self.llvm.clone(), self.cpu)?;
         bench.all_widths = self.all_widths;
         bench.one_width = self.one_width;
-        bench.only_vector = self.only_vector;
         Ok(bench)
     }
 

@@ -28,7 +28,6 @@ torture replay FILE…         run kernels of past failures
   --no-reduce     do not make failing kernels small
   --all-widths    every width instead of one by the seed
   --quick-jit     one compilation for each kernel
-  --vector        only code made by way of the vector IR
   --wide          kernels that suit groups of several warps
   --show          print the kernel with that seed and stop
 ";
@@ -82,7 +81,6 @@ fn options() -> Result<Option<Options>, String> {
             "--no-reduce" => campaign.reduce = false,
             "--all-widths" => campaign.all_widths = true,
             "--quick-jit" => campaign.one_width = true,
-            "--vector" => campaign.only_vector = true,
             "--wide" => kind |= WIDE,
             "--shapes" => kind |= SHAPES,
             "--show" => show = true,

@@ -4,7 +4,7 @@ use crate::generate::WIDE;
 use crate::program::{Kernel, layout};
 use crate::random::Random;
 use crate::shapes::Program;
-use hostwarp::jit::Paths;
+use hostwarp::jit::Speculation;
 use hostwarp::jit::target::X86Level;
 use hostwarp::{Arg, Device, Effort, Engine, Error, ErrorKind};
 use std::fmt;
@@ -161,8 +161,8 @@ pub struct Variant {
     pub threads: usize,
     /// How much the compiler does; in turns without one, what it makes with any.
     pub effort: Option<Effort>,
-    /// What compiled code can do by itself; chosen by the kernel if not given.
-    pub paths: Option<Paths>,
+    /// Whether compiled code relies on what nearly always holds; it begins so if not given.
+    pub speculation: Option<Speculation>,
     /// Compiled code and the interpreter in turns of about so many instructions.
     pub turn: Option<u64>,
 }
@@ -172,14 +172,14 @@ impl fmt::Display for Variant {
         let engine = format!("{:?}", self.engine).to_lowercase();
         let width = self.width.map_or("width auto".into(), |w| format!("width {w}"));
         let effort = self.effort.map(|e| format!(", {e:?}").to_lowercase()).unwrap_or_default();
-        let paths = self.paths.map(|p| format!(", {p:?}").to_lowercase()).unwrap_or_default();
+        let deoptimised = if self.speculation == Some(Speculation::Off) { ", deoptimised" } else { "" };
         let turn = self.turn.map(|n| format!(", in turns of {n}")).unwrap_or_default();
-        write!(f, "{engine}, {width}, {} threads{effort}{paths}{turn}", self.threads)
+        write!(f, "{engine}, {width}, {} threads{effort}{deoptimised}{turn}", self.threads)
     }
 }
 
 const REFERENCE: Variant =
-    Variant { engine: Engine::Interp, width: None, threads: 1, effort: None, paths: None, turn: None };
+    Variant { engine: Engine::Interp, width: None, threads: 1, effort: None, speculation: None, turn: None };
 
 /// What went wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -276,14 +276,10 @@ fn differs(variant: Variant, want: &[u64], got: &[u64]) -> Result<(), Failure> {
 #[derive(Debug)]
 pub struct Bench {
     device: Device,
-    /// One that takes a few instructions of arithmetic for a long stretch.
-    stretches: Device,
     /// Widths to try besides the one the engine chooses: all, or one chosen by the seed.
     pub all_widths: bool,
     /// Compile once: as the jit likes, or at a width chosen by the seed.
     pub one_width: bool,
-    /// Only code made by way of the vector IR.
-    pub only_vector: bool,
     /// Collect core ops.
     pub count_ops: bool,
 }
@@ -298,18 +294,10 @@ impl Bench {
         if let Some(level) = cpu {
             settings = settings.cpu(level);
         }
-        let device = settings.clone().build().map_err(|e| e.to_string())?;
-        let stretches = settings.stretch(4).build().map_err(|e| e.to_string())?;
+        let device = settings.build().map_err(|e| e.to_string())?;
         device.llvm()?;
         device.target()?;
-        Ok(Bench {
-            device,
-            stretches,
-            all_widths: false,
-            one_width: false,
-            only_vector: false,
-            count_ops: false,
-        })
+        Ok(Bench { device, all_widths: false, one_width: false, count_ops: false })
     }
 
     /// Runs a case on the reference and on the others, and compares.
@@ -328,10 +316,7 @@ impl Bench {
     fn compare(&self, case: &Case, outcome: &mut Outcome) -> Result<(), Failure> {
         let wrong =
             |variant: Variant, e: &Error| Failure::Error { variant, kind: e.kind(), text: e.to_string() };
-        let device = match Random::new(case.seed ^ 0x57e7).percent(40) {
-            true => &self.stretches,
-            false => &self.device,
-        };
+        let device = &self.device;
         let load = device.load("torture.ptx", &case.text);
         let kernel = load.and_then(|m| m.kernel("torture")).map_err(|e| wrong(REFERENCE, &e))?;
         if self.count_ops {
@@ -361,8 +346,8 @@ impl Bench {
             if let Some(effort) = variant.effort {
                 launch = launch.effort(effort);
             }
-            if let Some(paths) = variant.paths {
-                launch = launch.paths(paths);
+            if let Some(speculation) = variant.speculation {
+                launch = launch.speculation(speculation);
             }
             if let Some(turn) = variant.turn {
                 launch = launch.in_turns(turn);
@@ -390,7 +375,7 @@ impl Bench {
             if variant.width.is_some()
                 && variant.width == chosen
                 && variant.effort == Some(Effort::Best)
-                && variant.paths.is_none()
+                && variant.speculation.is_none()
                 && variant.turn.is_none()
             {
                 continue;
@@ -418,15 +403,8 @@ impl Bench {
         let mut r = Random::new(case.seed ^ 0x7a51);
         let jit = |width, threads| {
             let (engine, effort) = (Engine::Jit, Some(Effort::Best));
-            Variant { engine, width, threads, effort, paths: None, turn: None }
+            Variant { engine, width, threads, effort, speculation: None, turn: None }
         };
-        let lanes = *r.pick(&[None, None, None, Some(8), Some(16), Some(64)]);
-        let vector = Variant { paths: Some(Paths::Vector), ..jit(lanes, 1) };
-        if self.only_vector {
-            let effort = Some(*r.pick(&[Effort::Quick, Effort::Best]));
-            let (vector, turn) = (Variant { effort, ..vector }, *r.pick(&[1, 20, 100, 500]));
-            return vec![vector, Variant { threads: 4, ..vector }, Variant { turn: Some(turn), ..vector }];
-        }
         // Wide vectors take long to compile.
         let weights = if case.seed & WIDE == 0 { [3, 3, 2, 1, 1, 1, 1] } else { [0, 0, 0, 1, 1, 1, 2] };
         let mut width = Some(WIDTHS[r.weighted(&weights)]);
@@ -451,18 +429,10 @@ impl Bench {
             }
             _ => vec![jit(None, 1)],
         };
-        if whole && self.one_width {
-            all[0].paths = Some(Paths::Together);
-        }
         // Compiled already.
         all.push(Variant { threads, ..all[0] });
         if r.percent(if self.one_width { 20 } else { 60 }) {
-            // What is chosen is one of these, or one that can do more than the first and less than the second.
-            let paths = if r.percent(60) { Paths::Together } else { Paths::All };
-            all.push(Variant { paths: Some(paths), ..all[0] });
-        }
-        if r.percent(30) {
-            all.push(vector);
+            all.push(Variant { speculation: Some(Speculation::Off), ..all[0] });
         }
         // What is compiled already, changing places with the interpreter.
         let turn = *r.pick(&[1, 20, 100, 500, 2000]);

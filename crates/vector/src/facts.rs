@@ -13,6 +13,7 @@ use hostwarp_plan::{Assume, Plan, Shape};
 use std::sync::Arc;
 
 use crate::ir::Extent;
+use crate::speculate::Speculation;
 
 /// Threads in a block are no more than this.
 const MOST_THREADS: u64 = 1024;
@@ -61,6 +62,23 @@ impl Fact {
         match &self.lanes {
             Lanes::Spread(offsets) => offsets[lane],
             _ => 0,
+        }
+    }
+
+    /// Whether lanes do not differ.
+    fn is_same(&self) -> bool {
+        match &self.lanes {
+            Lanes::Uniform => true,
+            Lanes::Spread(offsets) => offsets.iter().all(|o| *o == 0),
+            Lanes::Rows(_) | Lanes::Varying => false,
+        }
+    }
+
+    /// With what follows from the bound.
+    fn bounded(self) -> Fact {
+        match self.most {
+            0 => Fact { value: Some(0), align: 64, ..self },
+            _ => self,
         }
     }
 
@@ -135,6 +153,7 @@ struct Analysis<'a> {
     func: &'a Function,
     plan: &'a Plan,
     assume: Assume,
+    speculation: Speculation,
     of: Vec<Option<Fact>>,
     wraps: Vec<bool>,
 }
@@ -185,9 +204,10 @@ pub(crate) fn is_effect(op: &Op) -> bool {
 
 impl Facts {
     /// Finds them, for groups of as many lanes as `assume` says.
-    pub fn new(func: &Function, plan: &Plan, assume: Assume) -> Facts {
+    pub fn new(func: &Function, plan: &Plan, assume: Assume, speculation: Speculation) -> Facts {
         let len = func.types.len();
-        let mut a = Analysis { func, plan, assume, of: vec![None; len], wraps: vec![false; len] };
+        let mut a =
+            Analysis { func, plan, assume, speculation, of: vec![None; len], wraps: vec![false; len] };
         // Facts only go down, in few steps each; the bound is for what nobody thought of.
         for round in 0.. {
             let mut changed = false;
@@ -198,7 +218,13 @@ impl Facts {
                 break;
             }
         }
-        let of = a.of.into_iter().map(|f| f.unwrap_or_else(Fact::varying)).collect();
+        let mut of: Vec<Fact> = a.of.into_iter().map(|f| f.unwrap_or_else(Fact::varying)).collect();
+        for (fact, ty) in of.iter_mut().zip(&func.types) {
+            // One bit is no origin.
+            if ty.elem == Elem::I1 && fact.lanes != Lanes::Uniform {
+                *fact = Fact::varying();
+            }
+        }
         Facts { of, wraps: a.wraps, width: assume.group, row: assume.row() }
     }
 
@@ -328,15 +354,20 @@ impl Analysis<'_> {
         let args = args?;
         let mut fact = match i.op {
             Op::Special(s) => self.special(s, ty.elem),
-            _ if ty.count != 1 || ty.elem == Elem::I1 || ty.is_float() => Fact::varying(),
+            Op::ActiveMask if self.all_run(b) => Fact::constant(u64::from(u32::MAX)),
+            _ if ty.count != 1 || ty.is_float() => Fact::varying(),
+            // Of conditions, where they are known in every lane: for what is selected by them.
+            _ if ty.elem == Elem::I1 => {
+                let fact = self.pure(i, ty, &args).filter(|f| f.value.is_some());
+                fact.unwrap_or_else(Fact::varying)
+            }
             Op::Zext | Op::Sext => self.extend(b, i, r, &args[0]),
             _ => self.pure(i, ty, &args).unwrap_or_else(Fact::varying),
         };
         let elem = if ty.count == 1 { ty.elem } else { Elem::I64 };
         if self.plan.shape[r.index()] == Shape::Uniform && fact.lanes != Lanes::Uniform {
             // Where lanes differ by nothing the origin says it all.
-            let same = matches!(&fact.lanes, Lanes::Spread(o) if o.iter().all(|o| *o == 0));
-            fact = if same { Fact { lanes: Lanes::Uniform, ..fact } } else { Fact::uniform(elem) };
+            fact = if fact.is_same() { Fact { lanes: Lanes::Uniform, ..fact } } else { Fact::uniform(elem) };
         }
         if fact.lanes == Lanes::Uniform && self.plan.shape[r.index()] != Shape::Uniform {
             // Whether it is uniform is the plan's to say.
@@ -347,6 +378,11 @@ impl Analysis<'_> {
             fact = Fact::varying();
         }
         Some(self.at_least_planned(r, fact))
+    }
+
+    /// Whether a warp that runs a block has all of its lanes there.
+    fn all_run(&self, b: Block) -> bool {
+        self.assume.group == 32 && self.assume.whole && !self.plan.masked[b.index()]
     }
 
     fn special(&self, s: Special, elem: Elem) -> Fact {
@@ -379,6 +415,12 @@ impl Analysis<'_> {
                 })),
                 None => Fact { most: 1024, ..Fact::uniform(elem) },
             },
+            Special::Ctaid(axis)
+                if let (true, Some(block)) = (self.assume.numbers_fit, self.assume.block) =>
+            {
+                let threads = u64::from(block[axis as usize].max(1));
+                Fact { most: (1 << 31) / threads - 1, ..Fact::uniform(elem) }
+            }
             Special::Ctaid(_) | Special::Nctaid(_) => Fact { most: i32::MAX as u64, ..Fact::uniform(elem) },
             Special::WarpId | Special::NWarpId => Fact { most: 32, ..Fact::uniform(elem) },
             _ => Fact::uniform(elem),
@@ -403,6 +445,9 @@ impl Analysis<'_> {
         let fits = low >= 0 && arg.most.checked_add(high as u64).is_some_and(|m| m <= positive);
         if fits {
             return arg.clone();
+        }
+        if self.speculation == Speculation::Off {
+            return Fact::varying();
         }
         let first_effect = self.func.block(b).insts.iter().position(|i| is_effect(&i.op));
         let here = self.func.block(b).insts.iter().position(|other| other.result == i.result);
@@ -430,8 +475,15 @@ impl Analysis<'_> {
             return None;
         }
         let rows = args.iter().any(|a| matches!(a.lanes, Lanes::Rows(_)));
-        let in_group = if rows { None } else { self.in_group(i, ty, args) };
-        in_group.or_else(|| self.in_rows(i, ty, args))
+        let in_group = if rows { None } else { self.in_group(i, ty, args).or_else(|| self.same(ty, args)) };
+        in_group.map(Fact::bounded).or_else(|| self.in_rows(i, ty, args))
+    }
+
+    /// Of what does not differ between lanes, though the plan does not know.
+    fn same(&self, ty: Type, args: &[Fact]) -> Option<Fact> {
+        let same = args.iter().all(Fact::is_same) && args.iter().any(|a| a.lanes != Lanes::Uniform);
+        let zeros = || Lanes::Spread(vec![0; self.assume.group as usize].into());
+        (same && ty.elem != Elem::I1).then(|| Fact { lanes: zeros(), ..Fact::varying() })
     }
 
     /// How lanes of a row differ, where rows may differ by anything.

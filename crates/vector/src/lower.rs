@@ -12,6 +12,7 @@ mod windows;
 
 use crate::facts::{Facts, is_effect};
 use crate::ir::{BlockData, Extent, Inst, Kernel, Label, Offsets, Op, Reg, Term, Ty, Var};
+use crate::speculate::Speculation;
 use hostwarp_ir::{self as core, Block, Function, IntBin, IntCmp, Type, Value};
 use hostwarp_plan::{Assume, Plan};
 use rustc_hash::FxHashMap;
@@ -28,14 +29,22 @@ const MOST_WAITING: usize = 65536;
 pub const MOST_LANES: u32 = 512;
 
 /// Lowers a kernel for groups of as many lanes as `assume` says, a power of two from 8 to [`MOST_LANES`].
-pub fn lower(func: &Function, plan: &Plan, assume: Assume) -> Result<Kernel, Unsupported> {
+pub fn lower(
+    func: &Function,
+    plan: &Plan,
+    assume: Assume,
+    speculation: Speculation,
+) -> Result<Kernel, Unsupported> {
     covers(func, plan, assume)?;
-    let facts = Facts::new(func, plan, assume);
+    let facts = Facts::new(func, plan, assume, speculation);
     let k = Kernel::new(func, assume.group, &facts);
-    if let Some(k) = versions::lower(func, plan, &facts, assume)? {
+    if speculation == Speculation::On
+        && let Some(k) = versions::lower(func, plan, &facts, assume)?
+    {
         return Ok(k);
     }
     let mut lower = Lower::new(func, plan, &facts, assume, k);
+    lower.speculation = speculation;
     lower.kernel()?;
     lower.prune();
     Ok(lower.k)
@@ -127,6 +136,8 @@ struct Lower<'a> {
     block: Block,
     /// The lanes that run the block; all if none.
     mask: Option<Reg>,
+    /// Whether a check that fails may leave the block.
+    speculation: Speculation,
     /// Where to leave the block to: none once it has had an effect.
     exit: Option<Label>,
     /// What was checked in the block, or before it.
@@ -231,6 +242,7 @@ impl<'a> Lower<'a> {
             sources,
             block: Block::ENTRY,
             mask: None,
+            speculation: Speculation::On,
             exit: None,
             checked: Checked::default(),
             checked_by: vec![None; blocks],
@@ -548,6 +560,9 @@ impl<'a> Lower<'a> {
             let rows = self.inst(Ty::rows(self.ty(r)), Op::Core(i.op), args);
             return self.define(r, Known { rows: Some(rows), ..Known::default() });
         }
+        if let Some(values) = self.facts.get(r).values(self.w, self.ty(r).elem) {
+            return self.define_known(r, values);
+        }
         let narrow_args = up_to(self, Extent::Group);
         if !self.facts.is_narrow(r) || !narrow_args {
             let args = i.args.iter().map(|a| self.wide(*a)).collect();
@@ -560,6 +575,17 @@ impl<'a> Lower<'a> {
         let args = i.args.iter().map(|a| self.narrow(*a)).collect();
         let narrow = self.inst(Ty::narrow(self.ty(r)), Op::Core(i.op), args);
         self.define(r, Known::narrow(narrow));
+    }
+
+    /// Records a result that is known of every lane.
+    fn define_known(&mut self, r: Value, values: Vec<u64>) {
+        let narrow = self.constant(self.ty(r), values[0]);
+        let mut known = Known::narrow(narrow);
+        if !self.facts.is_uniform(r) {
+            let each = values.into_iter().map(|v| v as i64).collect();
+            known.wide = Some(self.inst(Ty::wide(self.ty(r)), Op::Each(each), vec![]));
+        }
+        self.define(r, known);
     }
 
     fn is_constant(&self, v: Value) -> bool {
@@ -655,6 +681,9 @@ impl<'a> Lower<'a> {
     fn warp_op(&mut self, i: &core::Inst) {
         let Some(r) = i.result else { return };
         match i.op {
+            core::Op::ActiveMask if let Some(all) = self.facts.get(r).value => {
+                self.define_known(r, vec![all]);
+            }
             core::Op::ActiveMask => {
                 let lanes = self.running();
                 let number = self.inst(Ty::narrow(Type::I32), Op::Ballot, vec![lanes]);

@@ -12,6 +12,16 @@ use crate::facts::Facts;
 use hostwarp_ir::{Block, Function, Op, Term, Value};
 use hostwarp_plan::{Assume, Plan, Shape};
 
+/// Whether code relies on what nearly always holds, and is left where it does not.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Speculation {
+    /// Checks do not fail, 32-bit indices do not wrap, and lanes do not diverge at the end of the data. Where a check fails before its block has had an effect the
+    /// interpreter goes on.
+    On,
+    /// Nothing is relied on (deoptimised): for kernels that have left the other code too often.
+    Off,
+}
+
 /// If there are more instructions than this behind such branches code is made once: register allocation takes many times as long for twice the code, and long
 /// blocks take little time to see that they have masks (a sort of 436 instructions: no faster, twice as long to compile).
 const MOST_INSTS: usize = 300;

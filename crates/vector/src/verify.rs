@@ -1,5 +1,6 @@
 //! Whether a vector kernel is well formed.
 
+use crate::dce;
 use crate::ir::{Extent, Inst, Kernel, Label, Op, Reg, Term, Ty};
 use hostwarp_ir::Type;
 
@@ -72,7 +73,10 @@ pub fn verify(k: &Kernel) -> Result<(), String> {
             return Err(format!("{}: it ends by %{}, which is undefined or of another type", data.name, r.0));
         }
     }
-    Ok(())
+    match dce::find(k) {
+        Some(i) => Err(format!("{i:?} is never used")),
+        None => Ok(()),
+    }
 }
 
 fn types(k: &Kernel, i: &Inst) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use hostwarp_ir::eval::eval_op;
 use hostwarp_ir::{Axis, Elem, Function, Inst, IntBin, IntUn, Op, Special, Type, Value};
 use hostwarp_plan::{Assume, Plan};
-use hostwarp_vector::{Facts, Lanes};
+use hostwarp_vector::{Facts, Lanes, Speculation};
 
 /// A kernel of one block: random pure ops on `tid.x`, `laneid`, a CTA's number and constants.
 fn random(seed: &mut u64, len: usize) -> Function {
@@ -127,13 +127,15 @@ fn facts_hold_in_every_lane() {
     for round in 0..1100 {
         let f = random(&mut seed, 24);
         let (block, width) = shapes[round % shapes.len()];
-        let assume = Assume::for_block(block, width);
+        let most = (1 << 31) / u64::from(block.into_iter().max().unwrap_or(1));
+        let numbers_fit = round % 2 == 0;
+        let assume = Assume { numbers_fit, ..Assume::for_block(block, width) };
         let plan = Plan::new(&f, assume);
-        let facts = Facts::new(&f, &plan, assume);
+        let facts = Facts::new(&f, &plan, assume, Speculation::On);
         let threads: u32 = block.iter().product();
         for group in 0..threads.div_ceil(width) {
             let there = width.min(threads - group * width);
-            for cta in [0, 1, 12345, 0x7fff_ffff] {
+            for cta in [0, 1, 12345, if numbers_fit { most - 1 } else { 0x7fff_ffff }] {
                 let lanes: Vec<Vec<u64>> =
                     (0..there).map(|l| values(&f, block, u64::from(group * width + l), cta)).collect();
                 // What depends on an extension that wrapped is checked when running.
@@ -144,17 +146,18 @@ fn facts_hold_in_every_lane() {
                     let mask = f.types[n].elem.mask();
                     let row = assume.row() as usize;
                     // The lane whose value is the origin, and what a lane adds to it.
-                    let (origin_of, offset): (Box<dyn Fn(usize) -> usize>, Box<dyn Fn(usize) -> i64>) =
-                        match &fact.lanes {
-                            Lanes::Varying => continue,
-                            Lanes::Uniform => (Box::new(|_| 0), Box::new(|_| 0)),
-                            Lanes::Spread(o) => (Box::new(|_| 0), Box::new(|l| o[l].wrapping_sub(o[0]))),
-                            Lanes::Rows(o) => {
-                                (Box::new(|l| l / row * row), Box::new(|l| o[l % row].wrapping_sub(o[0])))
-                            }
-                        };
-                    let even = (0..there as usize)
-                        .all(|l| lanes[l][n] == lanes[origin_of(l)][n].wrapping_add_signed(offset(l)) & mask);
+                    let origin_and_offset = |l: usize| match &fact.lanes {
+                        Lanes::Spread(o) => (0, o[l].wrapping_sub(o[0])),
+                        Lanes::Rows(o) => (l / row * row, o[l % row].wrapping_sub(o[0])),
+                        Lanes::Uniform | Lanes::Varying => (0, 0),
+                    };
+                    if fact.lanes == Lanes::Varying {
+                        continue;
+                    }
+                    let even = (0..there as usize).all(|l| {
+                        let (origin, offset) = origin_and_offset(l);
+                        lanes[l][n] == lanes[origin][n].wrapping_add_signed(offset) & mask
+                    });
                     let origin = match &fact.lanes {
                         Lanes::Spread(o) => lanes[0][n].wrapping_sub(o[0] as u64) & mask,
                         _ => lanes[0][n],

@@ -8,7 +8,6 @@ use crate::{cache, input, limits, number, output, watch};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hostwarp::compile::{Param, Severity};
 use hostwarp::isa::Ty;
-use hostwarp::jit::Paths;
 use hostwarp::jit::target::X86Level;
 use hostwarp::memory::DEFAULT_CAPACITY;
 use hostwarp::{
@@ -95,9 +94,6 @@ pub struct Run {
     /// Write a buffer or variable to a file afterwards: .npy by extension, otherwise raw bytes.
     #[arg(long = "out", value_name = "NAME=FILE")]
     outs: Vec<String>,
-    /// How the jit makes its code. Never changes a bit.
-    #[arg(long, value_enum, value_name = "WAY")]
-    pipeline: Option<PipelineArg>,
     /// Show the kernel on its way instead of running it: ir, `ir:PASS[,N]` (the IR after the first or Nth run of a pass), plan, vector, llvm.
     #[arg(long, value_name = "STAGE", value_parser = stage, long_help = stage_help())]
     emit: Option<Emit>,
@@ -239,14 +235,6 @@ impl From<ProfileArg> for Profile {
     }
 }
 
-#[derive(Clone, Copy, clap::ValueEnum, Debug)]
-enum PipelineArg {
-    /// By way of the vector IR, where that covers the kernel.
-    Vector,
-    /// Straight to LLVM IR.
-    Direct,
-}
-
 fn stage(text: &str) -> Result<Emit, String> {
     Ok(match text {
         "ir" => Emit::Ir,
@@ -382,9 +370,6 @@ impl Run {
         }
         if let Some(fuel) = self.fuel {
             launch = launch.fuel(fuel);
-        }
-        if let Some(PipelineArg::Vector) = self.pipeline {
-            launch = launch.paths(Paths::Vector);
         }
         if self.stats {
             launch = launch.stats();

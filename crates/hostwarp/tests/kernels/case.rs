@@ -2,7 +2,7 @@
 
 use crate::formula::{self, Formula, Names, Number};
 use hostwarp::isa::Ty;
-use hostwarp::jit::Paths;
+use hostwarp::jit::Speculation;
 use hostwarp::jit::target::X86Level;
 use hostwarp::{Arg, Buffer, Device, Effort, Engine, Error, Kernel, Module};
 use std::time::Duration;
@@ -132,7 +132,7 @@ impl Launch {
         &self,
         module: &Module,
         engine: Engine,
-        (width, paths): (Option<u32>, Option<Paths>),
+        (width, speculation): (Option<u32>, Option<Speculation>),
         threads: usize,
         turn: Option<u64>,
     ) -> Result<Vec<Vec<u8>>, Error> {
@@ -148,8 +148,8 @@ impl Launch {
         if let Some(width) = width {
             launch = if self.ordered { launch.width(width) } else { launch.exact_width(width) };
         }
-        if let Some(paths) = paths {
-            launch = launch.paths(paths);
+        if let Some(speculation) = speculation {
+            launch = launch.speculation(speculation);
         }
         let mut buffers: Vec<(&str, Buffer<u8>)> = vec![];
         for (name, value) in &self.arguments {

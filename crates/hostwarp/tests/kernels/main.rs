@@ -10,7 +10,7 @@ mod native;
 mod wasm;
 
 use case::{Case, device, variables};
-use hostwarp::jit::Paths;
+use hostwarp::jit::Speculation;
 use hostwarp::jit::target::{Target, X86Level};
 use hostwarp::{Effort, Engine, Error};
 
@@ -24,12 +24,12 @@ fn run(case: &Case, file: &str, text: &str, engine: Engine) -> Result<(), String
     if engine != Engine::Jit {
         return Ok(());
     }
-    // By way of the vector IR, without LLVM's optimiser, and with it, in every other kernel as for a CPU that has no gathers.
+    // Deoptimised, without LLVM's optimiser, and with it, in every other kernel as for a CPU that has no gathers.
     let older = Some(X86Level::Avx2)
         .filter(|level| file.len().is_multiple_of(2) && Target::host_up_to(*level).is_some());
     for (level, effort) in [(None, Effort::Quick), (older, Effort::Best)] {
-        let ran = run_at(case, file, text, engine, level, Some(effort), Some(Paths::Vector));
-        ran.map_err(|why| format!("vector {effort:?} {level:?}, {why}"))?;
+        let ran = run_at(case, file, text, engine, level, Some(effort), Some(Speculation::Off));
+        ran.map_err(|why| format!("deoptimised {effort:?} {level:?}, {why}"))?;
     }
     // With quickly made code, and in turns with all there is.
     run_at(case, file, text, engine, None, None, None).map_err(|why| format!("quickly, {why}"))?;
@@ -50,14 +50,14 @@ fn run_at(
     engine: Engine,
     level: Option<X86Level>,
     effort: Option<Effort>,
-    paths: Option<Paths>,
+    speculation: Option<Speculation>,
 ) -> Result<(), String> {
     let device = device(level, effort).map_err(|e| e.to_string())?;
     let module = device.load(file, text).map_err(|e| e.to_string())?;
     let fresh = variables(&module).map_err(|e| e.to_string())?;
     let widths: Vec<Option<u32>> = match engine {
         Engine::Interp => vec![None],
-        _ if level.is_some() || effort.is_none() || paths.is_some() => vec![None],
+        _ if level.is_some() || effort.is_none() || speculation.is_some() => vec![None],
         _ => std::iter::once(None).chain(case.widths.iter().copied().map(Some)).collect(),
     };
     for launch in &case.launches {
@@ -74,7 +74,7 @@ fn run_at(
                 for (name, bytes) in &fresh {
                     module.write_symbol(name, bytes).map_err(|e| e.to_string())?;
                 }
-                let after = match launch.run(&module, engine, (width, paths), threads, turn) {
+                let after = match launch.run(&module, engine, (width, speculation), threads, turn) {
                     Ok(after) => after,
                     // Lanes that talk to each other need the whole warp in one vector.
                     Err(Error::Unsupported { what: why, .. })

@@ -9,8 +9,8 @@ use hostwarp_ir::{AtomicOp, Space, Type};
 use hostwarp_vector::{Access, Reg as VReg, Ty};
 
 use super::Printer;
-use crate::emit::text::{Reg, Shape, Text};
-use crate::emit::{Unsupported, atomic};
+use super::text::{Reg, Shape, Text};
+use super::{Unsupported, atomic_op};
 
 /// Longer ops stay in a loop.
 const MOST_LINES: usize = 8;
@@ -70,7 +70,7 @@ impl Printer<'_> {
         let Ask { op, ty, alone, index, some, same, wanted } = ask;
         let (w, all, one) = (self.w, self.shape(Ty::wide(ty)), self.shape(Ty::narrow(ty)));
         let mut t = Text::default();
-        let body = atomic::body(&mut t, self.cpu, op, ty, alone)
+        let body = atomic_op::body(&mut t, self.cpu, op, ty, alone)
             .ok_or_else(|| Unsupported(format!("{op:?} on this CPU")))?;
         let op_name = format!("{op:?}").replace(|c: char| !c.is_alphanumeric(), "");
         let space = if alone { "shared" } else { "global" };
@@ -135,7 +135,7 @@ impl Printer<'_> {
   %lane.w = call i{w} @llvm.cttz.i{w}(i{w} %left, i1 false)
   %lane = {}
 ",
-                        self.lane_to_i64()
+                        super::lane_number(w)
                     ),
                     format!(
                         "  %less = sub i{w} %left, 1

@@ -6,8 +6,8 @@ use std::mem::offset_of;
 use hostwarp_ir::{Mem, Op, Space};
 
 use super::Printer;
+use super::text::Reg;
 use crate::abi::{self, Callbacks, Ctx};
-use crate::emit::text::Reg;
 
 impl Printer<'_> {
     /// Whether the kernel accesses memory that each CTA finds zeroed.

@@ -11,9 +11,9 @@ use hostwarp_memory::RawView;
 use hostwarp_vector::{Access, At, Form, Reg as VReg, Ty};
 
 use super::Printer;
+use super::text::{Reg, Shape, Text};
+use super::{ops, wide};
 use crate::abi::{Callbacks, Ctx};
-use crate::emit::text::{Reg, Shape, Text};
-use crate::emit::{ops, wide};
 
 const I64: Shape = Shape { elem: Elem::I64, n: 1 };
 
@@ -292,7 +292,7 @@ impl Printer<'_> {
         self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
         self.t.declarations.insert("declare i64 @llvm.umin.i64(i64, i64)".into());
         let (global, base_of_granules) = (offset_of!(Ctx, global), self.cpu.base);
-        let extend = self.lane_to_i64();
+        let extend = super::lane_number(w);
         self.helpers.entry(name.clone()).or_insert_with(|| {
             format!(
                 "define internal i1 {name}(ptr %ctx, ptr %window, ptr %addresses, i{w} %bits, i64 %low, i1 %spread) noinline cold nounwind {{
@@ -371,14 +371,6 @@ no:
     }
 
     /// The number of a lane as an address needs it, from `%lane.w` of as many bits as there are lanes.
-    pub(super) fn lane_to_i64(&self) -> String {
-        match self.w {
-            64 => "add i64 %lane.w, 0".into(),
-            w if w > 64 => format!("trunc i{w} %lane.w to i64"),
-            w => format!("zext i{w} %lane.w to i64"),
-        }
-    }
-
     /// A value as rows and gathers see it: one element per lane, several where it is wider than 64 bits.
     fn parts(&self, ty: Type) -> (Shape, u32) {
         let bits = ty.bits();
@@ -714,7 +706,7 @@ no:
     fn gather_helper(&mut self, part: Shape, index: Shape) -> String {
         let name = format!("@gather.{}.{}", part.suffix(), index.suffix());
         let (w, one, offset) = (self.w, part.times(1), index.times(1));
-        let extend = self.lane_to_i64();
+        let extend = super::lane_number(w);
         self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
         self.helpers.entry(name.clone()).or_insert_with(|| {
             let mut all = String::new();
@@ -804,7 +796,7 @@ done:
     fn scatter_helper(&mut self, part: Shape, index: Shape) -> String {
         let name = format!("@scatter.{}.{}", part.suffix(), index.suffix());
         let (w, one, offset) = (self.w, part.times(1), index.times(1));
-        let extend = self.lane_to_i64();
+        let extend = super::lane_number(w);
         self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
         self.helpers.entry(name.clone()).or_insert_with(|| {
             format!(

@@ -5,7 +5,7 @@ use hostwarp_ir::Elem;
 use hostwarp_vector::Access;
 
 use super::Printer;
-use crate::emit::text::{Reg, Shape};
+use super::text::{Reg, Shape};
 
 /// A row that a strided access goes over.
 struct Row {
@@ -74,7 +74,7 @@ impl Printer<'_> {
         for row in rows(w, stride) {
             let there = self.step(at, i64::from(row.first) * size);
             let spread = self.row_of(Shape::new(access.ty.elem, w), value, &row, stride);
-            let all = crate::emit::text::Text::constant(lanes, 1);
+            let all = super::text::Text::constant(lanes, 1);
             let mask = self.row_of(lanes, mask.unwrap_or(&all), &row, stride);
             self.store_row(access, &there, Some(&mask), &spread, w);
         }

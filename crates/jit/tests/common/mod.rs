@@ -8,7 +8,7 @@ use hostwarp_interp::{Cta, Launch, Outcome, Program};
 use hostwarp_ir::Function;
 use hostwarp_jit::llvm::{Llvm, Tier};
 use hostwarp_jit::target::{Target, X86Level};
-use hostwarp_jit::{JitKernel, Paths};
+use hostwarp_jit::{JitKernel, Speculation};
 use hostwarp_memory::DeviceMemory;
 use hostwarp_plan::Assume;
 
@@ -39,15 +39,16 @@ pub fn program(func: &Function, block: [u32; 3], width: u32) -> Arc<Program> {
     Arc::new(Program::new(func.clone(), Assume::for_block(block, width)))
 }
 
-/// Both editions of a kernel.
-pub const EDITIONS: [Paths; 3] = [Paths::All, Paths::Parting, Paths::Together];
+/// Both ways to make a kernel.
+pub const WAYS: [Speculation; 2] = [Speculation::On, Speculation::Off];
 
-pub fn compile(program: &Arc<Program>, llvm: Llvm, target: &Target, paths: Paths) -> JitKernel {
+pub fn compile(program: &Arc<Program>, llvm: Llvm, target: &Target, speculation: Speculation) -> JitKernel {
     let tier = Tier::light();
-    match JitKernel::compile(program, llvm, target, &tier, paths) {
+    match JitKernel::compile(program, llvm, target, &tier, speculation) {
         Ok(kernel) => kernel,
         Err(error) => {
-            let text = hostwarp_jit::KernelText::new(program, target, paths).map(|t| numbered(t.text()));
+            let text =
+                hostwarp_jit::KernelText::new(program, target, speculation).map(|t| numbered(t.text()));
             panic!("{llvm:?}, {target}: {error}\n{}", text.unwrap_or_default())
         }
     }

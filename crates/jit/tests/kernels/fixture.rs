@@ -1,6 +1,6 @@
 //! How kernels are written, and run on every CPU step, library and width.
 
-use crate::common::EDITIONS;
+use crate::common::WAYS;
 use crate::common::{compile, device, interpret, llvm, llvms, program, run, run_in_steps, targets};
 use hostwarp_interp::{Launch, Outcome};
 use hostwarp_ir::{
@@ -143,16 +143,16 @@ pub fn everywhere(
     assert_eq!(interpret(&launch), Outcome::Done, "interpreted");
     check(&memory, &values, "interpreted");
 
-    for ((llvm, target, width), paths) in
-        settings(widths).into_iter().flat_map(|s| EDITIONS.map(|e| (s.clone(), e)))
+    for ((llvm, target, width), speculation) in
+        settings(widths).into_iter().flat_map(|s| WAYS.map(|e| (s.clone(), e)))
     {
         let program = program(func, block, width);
-        let kernel = compile(&program, llvm, &target, paths);
+        let kernel = compile(&program, llvm, &target, speculation);
         let device = device();
         let values = prepare(&device);
         let mut launch = Launch::new(&program, &device, [grid, 1, 1], block);
         launch.set_params(&params(&values));
-        let what = format!("{llvm:?}, {target}, width {width}, {paths:?}, block {block:?}");
+        let what = format!("{llvm:?}, {target}, width {width}, {speculation:?}, block {block:?}");
         assert_eq!(run(&kernel, &launch), Outcome::Done, "{what}");
         check(&device, &values, &what);
         // Lanes that wait for each other need longer turns than this to get anywhere.

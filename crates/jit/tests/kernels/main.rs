@@ -18,7 +18,7 @@ use hostwarp_ir::{
 };
 
 use fixture::*;
-use hostwarp_jit::Paths;
+use hostwarp_jit::Speculation;
 
 #[test]
 fn saxpy_with_a_ragged_end() {
@@ -699,7 +699,7 @@ fn local_constant_and_generic_memory() {
     let func = k.finish();
     for (llvm, target, width) in settings(WIDTHS) {
         let program = program(&func, [64, 1, 1], width);
-        let kernel = compile(&program, llvm, &target, Paths::All);
+        let kernel = compile(&program, llvm, &target, Speculation::On);
         let device = device();
         let data: Vec<u32> = (0..128).map(|i| i * i).collect();
         let (a, b) = (upload(&device, &data), upload(&device, &[0; 512]));

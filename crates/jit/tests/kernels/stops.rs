@@ -1,6 +1,6 @@
 //! What stops a kernel, and what must not: faults, traps, deadlocks, endless loops, a lock between lanes.
 
-use crate::common::EDITIONS;
+use crate::common::WAYS;
 use crate::common::{compile, device, llvm, program, run};
 use hostwarp_interp::{KernelFault, KernelFaultKind, Launch, Limits, Outcome};
 use hostwarp_ir::{
@@ -23,9 +23,9 @@ fn fault(
     let mut faults = vec![];
     let (Some(llvm), Some(target)) = (llvm(), Target::host()) else { return faults };
     let mut limits = Some(limits);
-    for (width, paths) in WIDTHS.iter().flat_map(|w| EDITIONS.map(|paths| (w, paths))) {
+    for (width, speculation) in WIDTHS.iter().flat_map(|w| WAYS.map(|speculation| (w, speculation))) {
         let program = program(func, [block, 1, 1], *width);
-        let kernel = compile(&program, llvm, &target, paths);
+        let kernel = compile(&program, llvm, &target, speculation);
         let mut launch = Launch::new(&program, device, [1, 1, 1], [block, 1, 1]);
         launch.set_params(&params(values));
         launch.limits = limits.take().unwrap_or_else(|| Limits::default().with_fuel(100_000));

@@ -2,7 +2,9 @@
 
 use super::saved::{self, Set};
 use super::{Lower, MOST_WAITING, Unsupported};
+use crate::dce;
 use crate::ir::{Extent, Label, Op, Reg, Status, Term, Ty};
+use crate::speculate::Speculation;
 use hostwarp_ir::{self as core, BarrierKind, Block, IntBin, IntCmp, Target, Type, Value};
 
 /// An edge that some lanes take.
@@ -30,7 +32,7 @@ impl Lower<'_> {
         self.saved_at = match self.is_general() {
             // Groups come from the other version, too.
             true => vec![Set::default(); self.func.blocks.len()],
-            false => saved::find(self.func, self.plan, &starts, |v| self.facts.is_narrow(v)),
+            false => saved::find(self.func, self.plan, &starts, !self.cta, |v| self.facts.is_narrow(v)),
         };
         let mut exits = vec![];
         for at in 0..self.plan.order.len() {
@@ -140,7 +142,7 @@ impl Lower<'_> {
             self.mask = Some(mask);
         }
         let exit = self.new_label(format!("exit.b{}", b.0));
-        self.exit = Some(exit);
+        self.exit = (self.speculation == Speculation::On).then_some(exit);
         exits.push((b, exit, self.mask));
         let data = self.func.block(b);
         for (index, i) in data.insts.iter().enumerate() {
@@ -721,5 +723,6 @@ impl Lower<'_> {
                 data.term = Term::Exited;
             }
         }
+        dce::remove(&mut self.k);
     }
 }

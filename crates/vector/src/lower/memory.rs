@@ -459,6 +459,8 @@ impl Lower<'_> {
                 let first = self.narrow(address);
                 match offsets.iter().all(|o| *o == 0) {
                     true => At::Uniform(first),
+                    // Of the others' alignment the first lane's says nothing.
+                    false if offsets.iter().any(|o| o % size != 0) => At::Lanes(self.wide(address)),
                     false => At::Spread { first, form: form(&offsets, size), offsets: offsets.into() },
                 }
             }

@@ -56,10 +56,12 @@ impl Set {
 }
 
 /// By block, what is in the frame where it begins. `starts` are the blocks that code can be entered at, each with whether groups may be there without their lane 0.
+/// `waits` says whether a group waits at barriers at all: one that is all of its CTA goes on with what it has in variables.
 pub(super) fn find(
     func: &Function,
     plan: &Plan,
     starts: &[(Block, bool)],
+    waits: bool,
     is_narrow: impl Fn(Value) -> bool,
 ) -> Vec<Set> {
     let blocks = func.blocks.len();
@@ -89,7 +91,7 @@ pub(super) fn find(
     while std::mem::take(&mut changed) {
         for b in &plan.order {
             let data = func.block(*b);
-            if matches!(&data.term, Term::Barrier { kind: hostwarp_ir::BarrierKind::Sync, .. }) {
+            if waits && matches!(&data.term, Term::Barrier { kind: hostwarp_ir::BarrierKind::Sync, .. }) {
                 // Who goes on behind it does so from a start.
                 continue;
             }

@@ -7,7 +7,7 @@
 use super::{Lower, Unsupported, Version};
 use crate::facts::Facts;
 use crate::ir::{Extent, General, Kernel, Label, Op, Reg, Status, Term, Var};
-use crate::speculate;
+use crate::speculate::{self, Speculation};
 use hostwarp_ir::{Block, Function, IntBin, Target, Value};
 use hostwarp_plan::{Assume, Plan};
 
@@ -33,7 +33,7 @@ pub(super) fn lower(
     assume: Assume,
 ) -> Result<Option<Kernel>, Unsupported> {
     let Some((converged, branches)) = speculate::find(func, plan, facts, assume) else { return Ok(None) };
-    let better = Facts::new(func, &converged, assume);
+    let better = Facts::new(func, &converged, assume, Speculation::On);
     let values = || (0..func.types.len() as u32).map(Value);
     if values().any(|v| facts.extent(v) < better.extent(v)) {
         return Ok(None);

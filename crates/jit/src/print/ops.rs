@@ -21,20 +21,7 @@ pub(crate) struct Cpu {
     pub(crate) avx: bool,
     /// Masks in registers of their own, 512-bit vectors, permutations across all of a register.
     pub(crate) avx512: bool,
-    /// What is only read may be asked for as if it were to be written, which the memory of Intel's servers answers sooner; elsewhere such
-    /// lines may count as changed.
-    pub(crate) owns_cheaply: bool,
-    /// See [`Target::asks_to_own`].
-    pub(crate) asks_to_own: bool,
-    /// See [`Target::asks_into_second`].
-    pub(crate) asks_into_second: bool,
-    /// See [`Target::streams_alone`].
-    pub(crate) streams_alone: bool,
     pub(crate) registers: x86::Registers,
-    /// Words in a register; at least 8, so that a mask of them is whole bytes.
-    pub(crate) lanes: u32,
-    /// See [`Target::stretch`].
-    pub(crate) stretch: usize,
     /// See [`Target::base`].
     pub(crate) base: u64,
 }
@@ -49,13 +36,7 @@ impl Cpu {
             f16c: arm || target.has("f16c"),
             avx: target.has("avx2"),
             avx512,
-            owns_cheaply: ["icelake-server", "skylake-avx512"].contains(&&*target.tune),
-            asks_to_own: target.asks_to_own(),
-            asks_into_second: target.asks_into_second(),
-            streams_alone: target.streams_alone(),
             registers: x86::Registers::new(target),
-            lanes: (target.vector_bits / 32).max(8),
-            stretch: target.stretch.max(1),
             base: target.base,
         }
     }
@@ -564,43 +545,6 @@ fn to_bits(t: &mut Text, s: Shape, a: &str) -> Reg {
         _ => t.convert("bitcast", s, a, int),
     }
 }
-
-/// As [`to_bits`] of many floats, of which hardly ever one is a NaN: two registers are compared at once, and only if there is one are the bits
-/// made canonical.
-pub(super) fn to_bits_likely_numbers(t: &mut Text, s: Shape, a: &str) -> Reg {
-    let part = s.times(LIKELY_PART);
-    let piece = |t: &mut Text, n: u32| t.shuffle(s, a, "poison", n * part.n..(n + 1) * part.n);
-    let mut nan: Option<Reg> = None;
-    // A sum of two is a NaN if one of them is, and else only if they are opposite infinities, which does no harm.
-    let sum = |t: &mut Text, n: u32| {
-        let (one, other) = (piece(t, n), piece(t, n + 1));
-        t.binary("fadd", part, &one, &other)
-    };
-    for n in (0..s.n / part.n).step_by(4) {
-        let (one, other) = (sum(t, n), sum(t, n + 2));
-        let either = t.compare("fcmp uno", part, &one, &other);
-        nan = Some(match nan {
-            None => either,
-            Some(before) => t.binary("or", part.with(Elem::I1), &before, &either),
-        });
-    }
-    let Some(nan) = nan else { return to_bits(t, s, a) };
-    let any = t.inst(format_args!("bitcast {} {nan} to i{LIKELY_PART}", part.with(Elem::I1)));
-    let none = t.inst(format_args!("icmp eq i{LIKELY_PART} {any}, 0"));
-    let (before, rare, on) = (t.current.clone(), t.fresh_label("nan"), t.fresh_label("numbers"));
-    t.branch_likely(&none, &on, &rare);
-    t.label(&rare);
-    let canonical = to_bits(t, s, a);
-    let canonical = t.convert("bitcast", s.to_int(), &canonical, s);
-    t.jump(&on);
-    t.label(&on);
-    // Of floats: loops hand them on as such, and LLVM would copy them for what comes after.
-    let floats = t.phi(s, [(a, &before), (&canonical, &rare)]);
-    t.convert("bitcast", s, &floats, s.to_int())
-}
-
-/// Floats in a register of 512 bits.
-pub(super) const LIKELY_PART: u32 = 16;
 
 fn half_name(s: Shape) -> String {
     if s.n == 1 { "half".to_owned() } else { format!("<{} x half>", s.n) }

@@ -171,19 +171,6 @@ impl Text {
         format!("{what}.{}", self.next)
     }
 
-    /// Goes on with a block that nobody else goes to, and that is written next: there is nothing to end.
-    pub(crate) fn fall_to(&mut self, label: &str) {
-        self.falls_to = Some(label.to_owned());
-    }
-
-    /// Whether there is a branch to a label in what has been written since the text was so long.
-    pub(crate) fn goes_to(&self, label: &str, since: usize) -> bool {
-        let label = format!("label %{label}");
-        let written = &self.body[since..];
-        let part_of_name = |c: char| c.is_ascii_alphanumeric() || c == '.';
-        written.match_indices(&label).any(|(at, _)| !written[at + label.len()..].starts_with(part_of_name))
-    }
-
     /// Ends a block with a branch that nearly always goes to `likely`.
     pub(crate) fn branch_likely(&mut self, condition: &str, likely: &str, unlikely: &str) {
         self.line(format_args!("br i1 {condition}, label %{likely}, label %{unlikely}, !prof !0"));
@@ -197,12 +184,6 @@ impl Text {
     /// Ends a block.
     pub(crate) fn jump(&mut self, to: &str) {
         self.line(format_args!("br label %{to}"));
-    }
-
-    /// What comes from either of two blocks.
-    pub(crate) fn phi(&mut self, shape: Shape, from: [(&str, &str); 2]) -> Reg {
-        let [(a, a_block), (b, b_block)] = from;
-        self.inst(format_args!("phi {shape} [{a}, %{a_block}], [{b}, %{b_block}]"))
     }
 
     /// A constant with the same bits in every element.
