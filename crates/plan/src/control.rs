@@ -117,7 +117,13 @@ pub(crate) struct Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    pub(crate) fn new(func: &Function, order: &[Block], position: &[u32], loops: &'a [Loop]) -> Control<'a> {
+    pub(crate) fn new(
+        func: &Function,
+        order: &[Block],
+        position: &[u32],
+        loops: &'a [Loop],
+        loop_of: &[Option<usize>],
+    ) -> Control<'a> {
         let n = order.len();
         let mut edges = vec![];
         let mut first_edge = vec![0];
@@ -126,10 +132,9 @@ impl<'a> Control<'a> {
             edges.extend(targets.iter().map(|t| Edge { from, to: position[t.block.index()] as usize }));
             first_edge.push(edges.len() as u32);
         }
-        let mut loop_at = vec![None; n];
+        let loop_at: Vec<Option<usize>> = order.iter().map(|b| loop_of[b.index()]).collect();
         let mut headed = vec![None; n];
         for (i, l) in loops.iter().enumerate() {
-            loop_at[l.first as usize..=l.last as usize].fill(Some(i));
             headed[l.first as usize] = Some(i);
         }
         let (mut entries, mut exits, mut backs) = (vec![], vec![], vec![]);

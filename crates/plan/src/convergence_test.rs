@@ -55,7 +55,7 @@ fn pick(b: &mut Builder, r: &mut Random, vars: &[Var]) -> Value {
 }
 
 /// A function whose blocks go anywhere, or mostly forward to neighbours, with a few loops back.
-fn random_function(seed: u64) -> Function {
+pub(crate) fn random_function(seed: u64) -> Function {
     let mut r = Random(seed);
     let mut b = Builder::new("random");
     b.func().info.local_bytes = 8;

@@ -146,7 +146,7 @@ pub(crate) fn shapes(
         assume,
         invariance,
         taken,
-        control: Control::new(func, order, position, loops),
+        control: Control::new(func, order, position, loops, loop_of),
         constant: vec![None; len],
         number: vec![false; len],
         home: vec![None; len],
@@ -166,7 +166,7 @@ pub(crate) fn shapes(
     a.prepare();
     a.find_steps();
     while let Some(step) = a.pending.pop() {
-        hostwarp_system::poll();
+        crate::poll();
         a.step(a.steps[step]);
     }
     #[cfg(debug_assertions)]
