@@ -6,6 +6,8 @@ use hostwarp_ir::{Axis, BarrierKind, Builder, Elem, IntBin, IntCmp, Mem, Space, 
 thread_local! {
     /// Steps of the analysis on this thread.
     pub(crate) static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    /// Plans made on this thread take the worst for granted.
+    pub(crate) static WORST: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 fn contiguous() -> Assume {
@@ -582,17 +584,33 @@ fn tens_of_thousands_of_blocks() {
 
 /// Loops inside each other, all ended by a branch that lanes may take differently, or by one that they all take.
 fn nest(depth: u32, diverges: bool) -> Function {
+    nest_left(depth, diverges, false, false)
+}
+
+/// As above; each may be left to behind all of them, and each computes something that is needed there.
+fn nest_left(depth: u32, diverges: bool, breaks: bool, values: bool) -> Function {
     let mut b = Builder::new("nest");
     let by = if diverges { tid(&mut b) } else { param(&mut b, 0) };
     let sum = b.new_var(Type::I32);
     b.set(sum, by);
     let heads: Vec<Block> = (0..depth).map(|_| b.new_block()).collect();
+    let out = b.new_block();
+    let mut computed = vec![];
     b.jump(heads[0]);
     for (i, head) in heads.iter().enumerate() {
         b.switch_to(*head);
         let old = b.get(sum);
         let new = b.int_imm(IntBin::Add, old, 1 + i as u64);
         b.set(sum, new);
+        if values {
+            computed.push(b.int(IntBin::Xor, new, by));
+        }
+        if breaks {
+            let next = b.new_block();
+            let ends = b.cmp_imm(IntCmp::Eq, new, i as u64);
+            b.branch(ends, out, next);
+            b.switch_to(next);
+        }
         if let Some(next) = heads.get(i + 1) {
             b.jump(*next);
         }
@@ -606,10 +624,31 @@ fn nest(depth: u32, diverges: bool) -> Function {
         b.branch(again, *head, next);
         b.switch_to(next);
     }
+    for v in computed {
+        use_it(&mut b, v);
+    }
+    b.jump(out);
+    b.switch_to(out);
     let sum = b.get(sum);
     use_it(&mut b, sum);
     b.terminate(Term::Exit);
     b.finish()
+}
+
+/// Where looking at each cycle for each way out of it, or for each value needed behind it, would take time with the cube of their number, nothing is
+/// looked at: 5,000 of them take a moment, and a few are looked at.
+#[test]
+fn cycles_left_all_at_once_are_not_all_looked_at() {
+    for (breaks, values) in [(true, false), (false, true)] {
+        let is_known = |depth| {
+            let func = nest_left(depth, false, breaks, values);
+            let p = Plan::new(&func, contiguous());
+            assert_eq!(p.loops.len(), depth as usize);
+            p.loops.iter().all(|l| !l.divergent_exit) && !p.masked[p.order[3].index()]
+        };
+        assert!(is_known(50) && is_known(200), "{breaks}");
+        assert!(!is_known(5_000), "{breaks}");
+    }
 }
 
 /// A list for each loop of what is in it, or looking at what is in each, takes memory or time with the square of the depth: gigabytes and minutes here.

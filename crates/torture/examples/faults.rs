@@ -34,7 +34,7 @@ const FAULTS: &[Fault] = &[
     Fault { what: "threading of guards exits where the comparison fails", file: "ir/src/passes/guards.rs", from: "true => Term::Branch(*leaf, exit.clone(), next),", to: "true => Term::Branch(*leaf, next, exit.clone())," },
     Fault { what: "folding takes a predicate for its negation", file: "ir/src/passes/fold.rs", from: "if is_one == wanted { Same(c) }", to: "if is_one != wanted { Same(c) }" },
     Fault { what: "lanes that are not running take the other way of a branch", file: "jit/src/emit/control.rs", from: "to_no = self.t.inst(format_args!(\"and {lanes} {mask}, {to_no}\"));", to: "" },
-    Fault { what: "values that leave a loop at different turns count as uniform", file: "plan/src/shape.rs", from: "escapes[v.index()].iter().any(|(l, at)| reach.contains(*l, *at))", to: "escapes[v.index()].iter().any(|(l, at)| false && reach.contains(*l, *at))" },
+    Fault { what: "values that leave a loop at different turns count as uniform", file: "plan/src/shape.rs", from: "escapes[v.index()].iter().any(|(l, at)| control.comes_from(*l, *at))", to: "escapes[v.index()].iter().any(|(l, at)| false && control.comes_from(*l, *at))" },
     Fault { what: "lanes that leave a loop overwrite what others took out of it", file: "jit/src/emit/control.rs", from: "leaves_a_loop || sources", to: "sources" },
     Fault { what: "a barrier lets warps through when one is still missing", file: "interp/src/cta.rs", from: "b.arrivals += new.count_ones();", to: "b.arrivals += new.count_ones() + u32::from(warp == 1);" },
     Fault { what: "in vector code lanes that are not running take the other way of a branch", file: "vector/src/lower/control.rs", from: "edges.push((no.clone(), self.int(IntBin::And, lanes, not)));", to: "edges.push((no.clone(), not));" },
@@ -87,7 +87,7 @@ const FAULTS: &[Fault] = &[
 /// Faults in uniformity, reconvergence and liveness, that kernels of arbitrary control flow look for.
 #[rustfmt::skip]
 const SHAPES: &[Fault] = &[
-    Fault { what: "uniformity: what lanes take out of a loop at different iterations is uniform", file: "plan/src/shape.rs", from: "escapes[v.index()].iter().any(|(l, at)| reach.contains(*l, *at))", to: "escapes[v.index()].iter().any(|(l, at)| false && reach.contains(*l, *at))" },
+    Fault { what: "uniformity: what lanes take out of a loop at different iterations is uniform", file: "plan/src/shape.rs", from: "escapes[v.index()].iter().any(|(l, at)| control.comes_from(*l, *at))", to: "escapes[v.index()].iter().any(|(l, at)| false && control.comes_from(*l, *at))" },
     Fault { what: "uniformity: where divergent paths join parameters are uniform", file: "plan/src/shape.rs", from: "if self.control.is_join(at, back) && self.mixed", to: "if false && self.control.is_join(at, back) && self.mixed" },
     Fault { what: "uniformity: a switch does not diverge", file: "plan/src/shape.rs", from: "!same(*v) && term.only().is_none()", to: "!same(*v) && term.only().is_none() && !matches!(term, Term::Switch(..))" },
     Fault { what: "uniformity: a loop that lanes leave by different exits is left by all at once", file: "plan/src/shape.rs", from: "map(|l| a.control.is_split(l))", to: "map(|l| a.control.is_split(l) && l > loops.len())" },
