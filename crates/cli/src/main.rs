@@ -96,6 +96,10 @@ fn run() -> i32 {
         Colour::Always => anstream::ColorChoice::Always.write_global(),
         Colour::Never => anstream::ColorChoice::Never.write_global(),
     }
+    // What `exec` runs begins as any program does.
+    if !matches!(cli.command, Command::Exec(_)) {
+        hostwarp_system::exit::not_for_large_files();
+    }
     let json = cli.command.json();
     let limits = cli.limits.begin();
     let done = limits.within(|| cli.command.run());
