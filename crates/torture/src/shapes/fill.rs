@@ -64,7 +64,12 @@ const SCRATCH: usize = 7;
 impl Filler<'_> {
     /// A function with this graph.
     pub fn fill(&mut self, graph: &[Ways]) -> Func {
-        let blocks: Vec<Block> = graph.iter().enumerate().map(|(n, ways)| self.block(n, ways)).collect();
+        let mut blocks: Vec<Block> = graph.iter().enumerate().map(|(n, ways)| self.block(n, ways)).collect();
+        if self.r.percent(60) {
+            for _ in 0..1 + self.r.below(3) {
+                self.keep(&mut blocks);
+            }
+        }
         let mut layout: Vec<usize> = (0..blocks.len()).collect();
         if self.r.percent(25) {
             for _ in 0..1 + self.r.below(4) {
@@ -105,6 +110,75 @@ impl Filler<'_> {
             }
         };
         Block { insts, term }
+    }
+
+    /// What a register held before a block changed it, needed on one way out of that block and on no other: the old value and the new one are alive at
+    /// once there, and nowhere else. Where the block goes back to where the old value came from, both belong to one parameter of a loop. Or
+    /// two registers change places in the block.
+    fn keep(&mut self, blocks: &mut Vec<Block>) {
+        let stored = |r: &Reg| !matches!(r.bank, Bank::P | Bank::Q) && r.class != Class::Result;
+        let changed = |b: &Block| -> Vec<(usize, Reg)> {
+            let of = |(n, i): (usize, &Inst)| -> Vec<(usize, Reg)> {
+                let together = matches!(i.op, Op::Warp(..) | Op::Call { .. } | Op::Exchange { .. });
+                let reads = i.op.reads();
+                let to = i.op.writes().into_iter().filter(|r| !together && stored(r) && reads.contains(r));
+                to.map(|r| (n, r)).collect()
+            };
+            b.insts.iter().enumerate().flat_map(of).collect()
+        };
+        let fit: Vec<usize> = (0..blocks.len() - 1).filter(|b| !changed(&blocks[*b]).is_empty()).collect();
+        if fit.is_empty() {
+            return;
+        }
+        let b = *self.r.pick(&fit);
+        let (at, from) = *self.r.pick(&changed(&blocks[b]));
+        // Registers that are used for nothing else.
+        let old = Reg::new(from.bank, Class::Varying, 3 + self.r.below(3));
+        let mut insts = vec![Op::Move(old, Src::Reg(from)).into()];
+        if self.r.percent(20) {
+            let other = self.reg(from.bank, from.class);
+            insts.push(Op::Move(from, Src::Reg(other)).into());
+            insts.push(Op::Move(other, Src::Reg(old)).into());
+            blocks[b].insts.splice(at..at, insts);
+            return;
+        }
+        blocks[b].insts.splice(at..at, insts);
+        // The last block stays the last.
+        let (new, end) = (blocks.len() - 1, blocks.len());
+        let ways = blocks[b].term.edges().len();
+        if ways == 0 {
+            return;
+        }
+        for e in blocks.iter_mut().flat_map(|b| b.term.edges_mut()).filter(|e| e.to == new) {
+            e.to = end;
+        }
+        let n = self.r.below(ways);
+        let to = std::mem::replace(&mut blocks[b].term.edges_mut()[n].to, new);
+        let (mut insts, kept) = self.used_once_more(old);
+        insts.push(Op::Store(Place::Column(self.r.below(layout::COLUMN as usize - 1) as u8), kept));
+        let insts = insts.into_iter().map(Inst::from).collect();
+        blocks.insert(new, Block { insts, term: Term::Goto(to.into()) });
+    }
+
+    /// The register as it is, or something computed from it, in its type or another: then what is alive may be a copy of the value and not the value.
+    fn used_once_more(&mut self, old: Reg) -> (Vec<Op>, Reg) {
+        let one = match old.bank {
+            Bank::F => u64::from(1f32.to_bits()),
+            _ => 1,
+        };
+        let to = |bank| Reg::new(bank, Class::Varying, 3 + (usize::from(old.n) + 1) % 3);
+        let new = to(old.bank);
+        match (old.bank, self.r.below(4)) {
+            (_, 0) => (vec![], old),
+            (Bank::D, _) => (vec![Op::Accumulate(new, old, Src::Const(one))], new),
+            (Bank::R, 1) if self.bank(&[Bank::F]) == Bank::F => {
+                let float = to(Bank::F);
+                let one = Src::Const(u64::from(1f32.to_bits()));
+                let add = Op::Arith(Arith::Add, float, Src::Reg(float), one);
+                (vec![Op::Bits(float, old), add], float)
+            }
+            _ => (vec![Op::Arith(Arith::Add, new, Src::Reg(old), Src::Const(one))], new),
+        }
     }
 
     /// What is stored, or returned, at the end.
