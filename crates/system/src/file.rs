@@ -147,6 +147,8 @@ impl Replacement {
         if let Some((_, old)) = old.as_ref().filter(|(m, _)| !m.is_file() || is_open_file(&to)) {
             return Ok(Replacement(Way::Write { to: old.try_clone()?, contents: contents.to_vec() }));
         }
+        // Said of the folder, not of a file in it that nobody has named.
+        fs::metadata(folder_of(&to))?;
         seam::ask(Kind::File)?;
         let mut new = beside(&to)?;
         // In two parts, so that a test can have the disk be full between them.
@@ -243,7 +245,11 @@ mod tests {
             (read(&path).unwrap(), names(folder.path())),
             (b"new contents".to_vec(), vec!["a".to_string()])
         );
-        assert!(replace(&folder.path().join("no/where"), b"").is_err());
+        let nowhere = replace(&folder.path().join("no/where"), b"").unwrap_err();
+        assert!(
+            nowhere.kind() == io::ErrorKind::NotFound && !nowhere.to_string().contains("part"),
+            "{nowhere}"
+        );
         assert!(replace(folder.path(), b"").is_err());
     }
 

@@ -105,6 +105,7 @@ impl Ptxas {
         // The driver is given no size: the text ends with NUL.
         let mut bytes = source.bytes;
         bytes.push(0);
-        file::replace(out, &bytes).map_err(|e| Failure::input(format!("{}: {e}", out.display())))
+        file::replace(out, &bytes)
+            .map_err(|e| Failure::input(format!("cannot write `{}`: {e}", out.display())))
     }
 }
