@@ -506,6 +506,11 @@ fn check_reports_everything_and_exits_1() {
     with_stdin(&["check", "-"], HEAD).exits(0).says("<stdin>: ok");
     with_stdin(&["check", "-"], "\u{0}\u{ff}garbage{{{").exits(1);
     hostwarp(&["check", "nowhere.ptx", &example("saxpy.ptx")]).exits(1).complains("nowhere.ptx").says("ok");
+    let json = hostwarp(&["check", "--json", "nowhere.ptx", k.text()]).exits(1);
+    let lines: Vec<Json> =
+        json.out.lines().map(|l| serde_json::from_str(l).expect("an object per line")).collect();
+    assert!(lines.len() == 3 && lines[0]["file"] == "nowhere.ptx" && lines[0]["error"]["kind"] == "input");
+    assert_eq!(json.err, "");
 }
 
 #[test]
