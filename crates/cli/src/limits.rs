@@ -37,6 +37,11 @@ static TIME_IS_UP: AtomicBool = AtomicBool::new(false);
 const GRACE: Duration = Duration::from_millis(500);
 
 impl LimitArgs {
+    /// Whether there are any.
+    pub fn given(&self) -> bool {
+        self.timeout.is_some() || self.memory.is_some()
+    }
+
     /// The limits, from now on.
     pub fn begin(&self) -> &'static Limits {
         let mut limits = Limits::new();
