@@ -29,10 +29,6 @@ struct Fault {
 
 #[rustfmt::skip]
 const FAULTS: &[Fault] = &[
-    Fault { what: "if-conversion selects the other side", file: "ir/src/passes/if_convert.rs", from: "args: smallvec![c, a, b]", to: "args: smallvec![c, b, a]" },
-    Fault { what: "value numbering takes differences to commute", file: "ir/src/passes/gvn.rs", from: "Op::Int(Add | Mul |", to: "Op::Int(Sub | Add | Mul |" },
-    Fault { what: "threading of guards exits where the comparison fails", file: "ir/src/passes/guards.rs", from: "true => Term::Branch(*leaf, exit.clone(), next),", to: "true => Term::Branch(*leaf, next, exit.clone())," },
-    Fault { what: "folding takes a predicate for its negation", file: "ir/src/passes/fold.rs", from: "if is_one == wanted { Same(c) }", to: "if is_one != wanted { Same(c) }" },
     Fault { what: "lanes that are not running take the other way of a branch", file: "jit/src/emit/control.rs", from: "to_no = self.t.inst(format_args!(\"and {lanes} {mask}, {to_no}\"));", to: "" },
     Fault { what: "values that leave a loop at different turns count as uniform", file: "plan/src/shape.rs", from: "escapes[v.index()].iter().any(|(l, at)| control.comes_from(*l, *at))", to: "escapes[v.index()].iter().any(|(l, at)| false && control.comes_from(*l, *at))" },
     Fault { what: "lanes that leave a loop overwrite what others took out of it", file: "jit/src/emit/control.rs", from: "leaves_a_loop || sources", to: "sources" },
@@ -84,9 +80,14 @@ const FAULTS: &[Fault] = &[
     Fault { what: "blocks two steps behind a parting of lanes have no masks", file: "jit/src/emit/paths.rs", from: "work.extend(targets(&b));", to: "" },
 ];
 
-/// Faults in uniformity, reconvergence and liveness, that kernels of arbitrary control flow look for.
+/// Faults in uniformity, reconvergence, liveness and the passes that both engines share, which kernels of arbitrary control flow look for: these have a
+/// simulator to be compared with.
 #[rustfmt::skip]
 const SHAPES: &[Fault] = &[
+    Fault { what: "passes: if-conversion selects the other side", file: "ir/src/passes/if_convert.rs", from: "args: smallvec![c, a, b]", to: "args: smallvec![c, b, a]" },
+    Fault { what: "passes: value numbering takes differences to commute", file: "ir/src/passes/gvn.rs", from: "Op::Int(Add | Mul |", to: "Op::Int(Sub | Add | Mul |" },
+    Fault { what: "passes: threading of guards exits where the comparison fails", file: "ir/src/passes/guards.rs", from: "true => Term::Branch(*leaf, exit.clone(), next),", to: "true => Term::Branch(*leaf, next, exit.clone())," },
+    Fault { what: "passes: folding takes a predicate for its negation", file: "ir/src/passes/fold.rs", from: "if is_one == wanted { Same(c) }", to: "if is_one != wanted { Same(c) }" },
     Fault { what: "uniformity: what lanes take out of a loop at different iterations is uniform", file: "plan/src/shape.rs", from: "escapes[v.index()].iter().any(|(l, at)| control.comes_from(*l, *at))", to: "escapes[v.index()].iter().any(|(l, at)| false && control.comes_from(*l, *at))" },
     Fault { what: "uniformity: where divergent paths join parameters are uniform", file: "plan/src/shape.rs", from: "if self.control.is_join(at, back) && self.mixed", to: "if false && self.control.is_join(at, back) && self.mixed" },
     Fault { what: "uniformity: a switch does not diverge", file: "plan/src/shape.rs", from: "!same(*v) && term.only().is_none()", to: "!same(*v) && term.only().is_none() && !matches!(term, Term::Switch(..))" },

@@ -318,6 +318,9 @@ impl Filler<'_> {
                 let class = if self.r.percent(20) { Class::Uniform } else { Class::Varying };
                 let p = self.reg(Bank::P, class);
                 self.last_words(out);
+                if self.r.percent(50) {
+                    self.comparison(p, class, out);
+                }
                 out.push(Inst { guard: Some((p, self.r.percent(50))), op: Op::Leave { exit } });
                 return;
             }
@@ -344,7 +347,20 @@ impl Filler<'_> {
             }
             false => None,
         };
+        let again = self.once_more(&op, class);
         out.push(Inst { guard, op });
+        out.extend(again.map(Inst::from));
+    }
+
+    /// The same sum of the same registers once more, or the other way round: what value numbering must and must not take for one.
+    fn once_more(&mut self, op: &Op, class: Class) -> Option<Op> {
+        let Op::Arith(arith, d, a, b) = *op else { return None };
+        let read = [a, b].contains(&Src::Reg(d)) || matches!(arith, Arith::Shl | Arith::Shr);
+        if read || self.r.percent(85) {
+            return None;
+        }
+        let (a, b) = if self.r.percent(75) { (b, a) } else { (a, b) };
+        Some(Op::Arith(arith, self.reg(d.bank, class), a, b))
     }
 
     fn place(&mut self, own_spaces: bool) -> Place {
@@ -475,6 +491,24 @@ impl Filler<'_> {
         Op::Compare(cmp, self.r.percent(50), d, a, b)
     }
 
+    /// A comparison, or two joined, as guards are; and what has been a number in between, as in code compiled without optimisation.
+    fn comparison(&mut self, p: Reg, class: Class, out: &mut Vec<Inst>) {
+        out.push(self.compare(p, class).into());
+        if self.r.percent(25) {
+            let q = Reg::new(Bank::P, class, SCRATCH);
+            out.push(self.compare(q, class).into());
+            let op = if self.r.percent(50) { Logic::Or } else { Logic::And };
+            out.push(Op::Logic(op, p, p, q).into());
+        }
+        if self.r.percent(12) {
+            let number = Reg::new(Bank::R, class, SCRATCH);
+            let [yes, no, to] = [0; 3].map(|_| Src::Const(self.r.bits() & 1));
+            out.push(Op::Select(number, yes, no, p).into());
+            let cmp = if self.r.percent(50) { Cmp::Eq } else { Cmp::Ne };
+            out.push(Op::Compare(cmp, false, p, number, to).into());
+        }
+    }
+
     fn warp(&mut self, class: Class) -> Op {
         let n = self.r.below(32) as u8;
         let op = match self.r.below(8) {
@@ -564,7 +598,7 @@ impl Filler<'_> {
                 out.push(Op::Arith(Arith::And, bit, from, Src::Const(1 << self.r.below(4))).into());
                 out.push(Op::Compare(Cmp::Ne, false, p, bit, Src::Const(0)).into());
             }
-            _ => out.push(self.compare(p, class).into()),
+            _ => self.comparison(p, class, out),
         }
         (p, self.r.percent(50))
     }
