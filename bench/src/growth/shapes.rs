@@ -25,7 +25,9 @@ pub const SHAPES: &[Shape] = &[
     Shape { name: "nested branches", from: 125, to: 32_000, write: nested },
     Shape { name: "irreducible branches", from: 125, to: 16_000, write: irreducible },
     Shape { name: "loops in a row", from: 64, to: 16_000, write: loops },
-    Shape { name: "nested loops", from: 16, to: 2_000, write: nested_loops },
+    Shape { name: "nested loops", from: 64, to: 16_000, write: nested_loops },
+    Shape { name: "loops left all at once", from: 64, to: 16_000, write: nested_breaks },
+    Shape { name: "values of nested loops", from: 64, to: 2_000, write: nested_values },
     Shape { name: "exits of a loop", from: 64, to: 16_000, write: exits },
     Shape { name: "barriers", from: 64, to: 16_000, write: barriers },
     Shape { name: "registers alive in a loop", from: 64, to: 16_000, write: live },
@@ -172,6 +174,33 @@ fn nested_loops(n: usize) -> String {
         line!(o, "add.u32 %r2, %r2, %r1; setp.eq.u32 %p1, %u1, {}; @%p1 bra L{i};", 5000 + i);
     });
     kernel("", &(down + &up))
+}
+
+fn nested_breaks(n: usize) -> String {
+    // Every loop can be left to behind all of them.
+    let down = each(n, |o, i| {
+        line!(o, "L{i}: add.u32 %r2, %r2, {i}; setp.eq.u32 %p2, %r2, {i}; @%p2 bra OUT;");
+    });
+    let up = each(n, |o, i| {
+        let i = n - 1 - i;
+        line!(o, "add.u32 %r2, %r2, %r1; setp.eq.u32 %p1, %u1, {}; @%p1 bra L{i};", 5000 + i);
+    });
+    kernel("", &(down + &up + "OUT:\n"))
+}
+
+fn nested_values(n: usize) -> String {
+    // Every loop computes something that is needed behind all of them.
+    let down = each(n, |o, i| {
+        line!(o, "L{i}: add.u32 %r2, %r2, {i}; xor.b32 %w{i}, %r2, %r1;");
+    });
+    let up = each(n, |o, i| {
+        let i = n - 1 - i;
+        line!(o, "add.u32 %r2, %r2, %r1; setp.eq.u32 %p1, %u1, {}; @%p1 bra L{i};", 5000 + i);
+    });
+    let sum = each(n, |o, i| {
+        line!(o, "add.u32 %r2, %r2, %w{i};");
+    });
+    kernel("", &format!(".reg .b32 %w<{n}>;\n{down}{up}{sum}"))
 }
 
 fn exits(n: usize) -> String {

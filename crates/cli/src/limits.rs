@@ -37,6 +37,11 @@ static TIME_IS_UP: AtomicBool = AtomicBool::new(false);
 const GRACE: Duration = Duration::from_millis(500);
 
 impl LimitArgs {
+    /// Whether there are any.
+    pub fn given(&self) -> bool {
+        self.timeout.is_some() || self.memory.is_some()
+    }
+
     /// The limits, from now on.
     pub fn begin(&self) -> &'static Limits {
         let mut limits = Limits::new();
@@ -89,7 +94,7 @@ pub fn exit(code: i32) -> ! {
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let s: f64 = text.trim_end_matches('s').parse().map_err(|_| "not a number of seconds".to_string())?;
-    Duration::try_from_secs_f64(s).map_err(|e| e.to_string())
+    Duration::try_from_secs_f64(s).map_err(|_| "not a time from 0 to 10^19 seconds".to_string())
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

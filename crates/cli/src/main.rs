@@ -96,6 +96,15 @@ fn run() -> i32 {
         Colour::Always => anstream::ColorChoice::Always.write_global(),
         Colour::Never => anstream::ColorChoice::Never.write_global(),
     }
+    // What `exec` runs begins as any program does, and is nothing of ours that could be stopped.
+    match cli.command {
+        Command::Exec(_) if cli.limits.given() => {
+            output::complain("--timeout and --memory do not hold for the program: `timeout` and `ulimit` do");
+            return Exit::Usage as i32;
+        }
+        Command::Exec(_) => {}
+        _ => hostwarp_system::exit::not_for_large_files(),
+    }
     let json = cli.command.json();
     let limits = cli.limits.begin();
     let done = limits.within(|| cli.command.run());

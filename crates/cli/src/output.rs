@@ -59,6 +59,12 @@ pub fn stderr_has_colour() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
 }
 
+/// How wide a column is that holds texts of these widths: names may be of any length, and those beyond this push aside what is behind them.
+pub fn column(widths: impl Iterator<Item = usize>) -> usize {
+    const WIDEST: usize = 100;
+    widths.max().unwrap_or(0).min(WIDEST)
+}
+
 /// Breaks a paragraph into lines, each behind `indent`.
 pub fn wrap(text: &str, indent: &str) -> String {
     let mut out = String::new();

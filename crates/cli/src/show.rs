@@ -1,6 +1,7 @@
 //! Buffers as people and programs see them.
 
 use crate::number::{self, type_name};
+use crate::output;
 use crate::value::{PIECE, elements, type_text};
 use hostwarp::isa::{Kind, Ty};
 use serde_json::{Value as Json, json};
@@ -139,7 +140,7 @@ impl Summary {
 
 /// One line for each buffer, in columns.
 pub fn table(buffers: &[(String, Summary)]) -> String {
-    let width = |f: &dyn Fn(&(String, Summary)) -> usize| buffers.iter().map(f).max().unwrap_or(0);
+    let width = |f: &dyn Fn(&(String, Summary)) -> usize| output::column(buffers.iter().map(f));
     let names = width(&|b| b.0.chars().count());
     let types = width(&|b| b.1.ty.len());
     let firsts: Vec<String> = buffers
@@ -152,7 +153,7 @@ pub fn table(buffers: &[(String, Summary)]) -> String {
             text.join(" ")
         })
         .collect();
-    let shown = firsts.iter().map(|f| f.chars().count()).max().unwrap_or(0);
+    let shown = output::column(firsts.iter().map(|f| f.chars().count()));
     let mut out = String::new();
     let bold = anstyle::Style::new().bold();
     let dim = anstyle::Style::new().dimmed();

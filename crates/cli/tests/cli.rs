@@ -440,7 +440,54 @@ fn eval_says_what_is_wrong() {
     hostwarp(&["eval", add, "a"]).exits(2).complains("REGISTER=VALUE");
     hostwarp(&["eval", "ad.s32 d, a, b", "a=1", "b=2"]).exits(1).complains("add");
     hostwarp(&["eval"]).exits(2);
+    hostwarp(&["eval", " "]).exits(2).complains("which instruction?");
     assert_eq!(hostwarp(&["eval", "--json", "ad.s32 d, a, b"]).exits(1).json()["error"]["kind"], "input");
+}
+
+/// Columns are as wide as names, and Rust formats none that is wider than 65,535.
+#[test]
+fn names_are_as_long_as_one_likes() {
+    let long = "n".repeat(70_000);
+    let add = format!("add.u32 {long}, a, b; add.u32 d, a, b");
+    hostwarp(&["eval", &add, "a=1", "b=2", "--trace"]).exits(0).says("\nd").says("  0x00000003");
+    let k = format!("{HEAD}.visible .entry {long}(.param .u64 {long}) {{ ret; }}\n");
+    let k = Scratch::new("long_names.ptx", k);
+    interp(&[k.text(), "0=u32[2]=7"]).exits(0).says("  u32[2]  7 7");
+    hostwarp(&["info", k.text()]).exits(0);
+    // And as deep as one likes is what is indented.
+    let down: String = (0..40_000).map(|i| format!("L{i}:\n")).collect();
+    let up: String = (0..40_000).rev().map(|i| format!("@%p bra L{i};\n")).collect();
+    let text = format!(
+        "{HEAD}.visible .entry k() {{ .reg .pred %p; .reg .b32 %r; mov.u32 %r, %tid.x; setp.eq.u32 %p, %r, 7;\n{down}{up}ret; }}\n"
+    );
+    let deep = Scratch::new("deep_loops.ptx", text);
+    let ran = hostwarp(&["run", deep.text(), "--emit", "plan"]).exits(0).says("diverges");
+    assert!(ran.out.len() < 40_000 * 300, "{}", ran.out.len());
+}
+
+/// `%.65536d` and more: no kernel prints so much that it is a bug of ours.
+#[test]
+fn a_kernel_prints_fields_of_any_width() {
+    let format = "%.65536d %.70000f\\0";
+    let bytes: Vec<String> = format.replace("\\0", "\0").bytes().map(|b| b.to_string()).collect();
+    let k = Scratch::new(
+        "wide_fields.ptx",
+        format!(
+            "{HEAD}.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+.global .u8 text[{}] = {{{}}};
+.visible .entry k() {{
+.local .align 8 .b8 list[16]; .reg .b64 %a, %b; .reg .b32 %r;
+mov.u64 %b, list; st.local.u32 [%b], 7; st.local.f64 [%b+8], 0d3fe0000000000000; cvta.local.u64 %b, %b;
+mov.u64 %a, text; cvta.global.u64 %a, %a;
+{{ .param .b64 p0; .param .b64 p1; .param .b32 q; st.param.b64 [p0], %a; st.param.b64 [p1], %b;
+call (q), vprintf, (p0, p1); ld.param.b32 %r, [q]; }}
+ret; }}\n",
+            bytes.len(),
+            bytes.join(",")
+        ),
+    );
+    let ran = interp(&[k.text()]).exits(0).says("00007 0.5000");
+    assert!(ran.out.len() > 2 * 65_536, "{}", ran.out.len());
 }
 
 // check, fmt, info
@@ -459,6 +506,11 @@ fn check_reports_everything_and_exits_1() {
     with_stdin(&["check", "-"], HEAD).exits(0).says("<stdin>: ok");
     with_stdin(&["check", "-"], "\u{0}\u{ff}garbage{{{").exits(1);
     hostwarp(&["check", "nowhere.ptx", &example("saxpy.ptx")]).exits(1).complains("nowhere.ptx").says("ok");
+    let json = hostwarp(&["check", "--json", "nowhere.ptx", k.text()]).exits(1);
+    let lines: Vec<Json> =
+        json.out.lines().map(|l| serde_json::from_str(l).expect("an object per line")).collect();
+    assert!(lines.len() == 3 && lines[0]["file"] == "nowhere.ptx" && lines[0]["error"]["kind"] == "input");
+    assert_eq!(json.err, "");
 }
 
 #[test]
@@ -518,6 +570,12 @@ fn explain_knows_what_has_no_room_and_where_things_are() {
     hostwarp(&["explain", "tcgen05.mma"]).exits(0).says("not supported yet").says("9.7.17");
     hostwarp(&["explain", "vmadd"]).exits(1).complains("PTX has no instruction `vmadd`");
     hostwarp(&["explain", ".reqntids"]).exits(1).complains("no directive").complains("`.reqntid`");
+    for what in ["%tid.q", "%envreg32", "%pm8", "%envreg99999999999999999999"] {
+        hostwarp(&["explain", what]).exits(1).complains("no special register");
+    }
+    for what in ["%tid", "%envreg31", "%envreg", "%pm", "%pm3", "%aggr_smem_size"] {
+        hostwarp(&["explain", what]).exits(0);
+    }
     hostwarp(&["explain", "%lanid"]).exits(1).complains("no special register").complains("`%laneid`");
     assert_eq!(hostwarp(&["explain", "--json", "tcgen05"]).exits(0).json()["supported"], false);
     assert_eq!(hostwarp(&["explain", "--json", "%tid"]).exits(0).json()["type"], ".u32");

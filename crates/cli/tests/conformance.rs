@@ -71,6 +71,12 @@ fn replay_agrees_with_the_recordings() {
 }
 
 #[test]
+fn a_replay_that_compares_nothing_is_not_green() {
+    let nothing = err(&["conformance", "replay", "--one-in", "18446744073709551614", "vmad", "clz"], 1);
+    assert!(nothing.contains("nothing of `vmad` was compared"), "{nothing}");
+}
+
+#[test]
 fn replay_of_the_manual_differs_where_errata_say_so() {
     let options = ["conformance", "replay", "--profile", "isa", "--one-in", "64", "vmad"];
     let text = out(&options, 0);

@@ -113,3 +113,16 @@ fn memory_is_counted_before_it_is_taken() {
     interp(&[&path, "out=u32[100000000]", "--memory", "30M"]).exits(3);
     hostwarp(&["check", &path, "--memory", "1G"]).exits(0);
 }
+
+/// `exec` becomes the program: nobody is left who could stop it.
+#[test]
+fn exec_promises_no_limits() {
+    let folder = folder();
+    fs::write(folder.path().join("libcuda.so.1"), "").unwrap();
+    for limit in [["--timeout", "1"], ["--memory", "1G"]] {
+        let mut c = command(&["exec", limit[0], limit[1], "--", "true"]);
+        ran(c.env("HOSTWARP_DROPIN", folder.path()).output().unwrap()).exits(2).complains("`timeout`");
+    }
+    let mut c = command(&["exec", "--", "true"]);
+    ran(c.env("HOSTWARP_DROPIN", folder.path()).output().unwrap()).exits(0);
+}

@@ -62,6 +62,71 @@ fn a_full_disk_leaves_the_source_as_it_was() {
 }
 
 #[test]
+fn comments_in_another_encoding_are_kept() {
+    let folder = folder();
+    let path = folder.path().join("k.ptx");
+    let source =
+        [b"// caf\xe9 \x1a\n".as_slice(), HEAD.as_bytes(), b".global   .u32 x; /* \xff\xfe */\n"].concat();
+    fs::write(&path, &source).unwrap();
+    hostwarp(&["fmt", path.to_str().unwrap()]).exits(0);
+    let written = fs::read(&path).unwrap();
+    assert_ne!(written, source);
+    assert!(written.starts_with(b"// caf\xe9 \x1a\n"), "{}", written.escape_ascii());
+    assert!(written.windows(8).any(|w| w == b"/* \xff\xfe */"), "{}", written.escape_ascii());
+    hostwarp(&["fmt", "--check", path.to_str().unwrap()]).exits(0);
+}
+
+#[test]
+fn only_files_are_rewritten() {
+    let folder = folder();
+    let path = folder.path().join("k.ptx");
+    let source = format!("{HEAD}\n\n\n.visible    .entry    k() {{    ret;    }}\n");
+    fs::write(&path, &source).unwrap();
+    // What is opened for reading must not be written to, and what comes from a pipe has no place to go to.
+    for stdin in [
+        Stdio::from(File::open(&path).unwrap()),
+        Stdio::from(File::options().read(true).write(true).open(&path).unwrap()),
+    ] {
+        let output = command(&["fmt", "/dev/stdin"]).stdin(stdin).output().unwrap();
+        ran(output).exits(1).complains("`/dev/stdin` is no file that can be rewritten");
+        assert_eq!(fs::read_to_string(&path).unwrap(), source);
+    }
+    let mut child = command(&["fmt", "/dev/stdin"]);
+    let child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = child.unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), source.as_bytes()).unwrap();
+    ran(child.wait_with_output().unwrap()).exits(1).complains("no file that can be rewritten");
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error() {
+    let folder = folder();
+    let path = folder.path().join("k.ptx");
+    let source = format!("{HEAD}.visible    .entry    k() {{    ret;    }}\n");
+    fs::write(&path, &source).unwrap();
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -f 0; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_hostwarp"), "fmt"]).arg(&path);
+    ran(limited.output().unwrap()).exits(1).complains("File too large");
+    assert_eq!((fs::read_to_string(&path).unwrap(), names(folder.path())), (source, vec!["k.ptx".into()]));
+}
+
+#[test]
+fn ptxas_does_not_write_over_what_it_reads() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let source = format!("{HEAD}.visible .entry k() {{ ret; }}\n");
+    fs::write(at("k.ptx"), &source).unwrap();
+    std::os::unix::fs::symlink(at("k.ptx"), at("link")).unwrap();
+    for out in ["k.ptx", "link"] {
+        hostwarp(&["ptxas", &at("k.ptx"), "-o", &at(out)]).exits(2).complains("is the file that is read");
+        assert_eq!(fs::read_to_string(at("k.ptx")).unwrap(), source);
+    }
+    hostwarp(&["ptxas", &at("k.ptx"), "-o", ""]).exits(2).complains("where to?");
+    hostwarp(&["ptxas", &at("k.ptx"), "-o", &at("k.cubin")]).exits(0);
+    assert_eq!(fs::read_to_string(at("k.cubin")).unwrap(), source + "\0");
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_said_before_the_run() {
     let folder = folder();
     let endless = kernel("endless.ptx", "L: bra L;");
@@ -118,6 +183,11 @@ fn two_outs_to_one_file_are_said() {
     let out = format!("out={}", k.text());
     interp(&[k.text(), "out=u32[1]", "--out", &out]).exits(2).complains("the file with the kernel");
     assert!(fs::read_to_string(&k.0).unwrap().contains(".entry"));
+    let (second, text) = (at("second.ptx"), format!("{HEAD}.visible .func f() {{ ret; }}\n"));
+    fs::write(&second, &text).unwrap();
+    let out = format!("out={second}");
+    interp(&[k.text(), &second, "out=u32[1]", "--out", &out]).exits(2).complains("the file with the kernel");
+    assert_eq!(fs::read_to_string(&second).unwrap(), text);
 }
 
 #[test]

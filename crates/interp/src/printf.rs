@@ -35,6 +35,8 @@ enum Size {
 
 /// No field is wider, whatever is asked for.
 const WIDEST: usize = 1 << 16;
+/// Behind so many decimals every f64 has zeros only. The formatting of Rust's library takes no precision above 65,535.
+const EXACT: usize = 1100;
 
 /// The text, and how many arguments went into it.
 pub(crate) fn format<A: Arguments>(format: &[u8], args: &mut A) -> Result<(Vec<u8>, u32), A::Error> {
@@ -204,7 +206,7 @@ impl Spec {
     fn put_integer(&self, out: &mut Vec<u8>, prefix: &str, digits: String) {
         let digits = match self.precision {
             Some(0) if digits == "0" => String::new(),
-            Some(p) => format!("{digits:0>p$}"),
+            Some(p) => "0".repeat(p.saturating_sub(digits.len())) + &digits,
             None => digits,
         };
         self.put(out, prefix, digits.as_bytes(), self.zero && self.precision.is_none());
@@ -233,22 +235,25 @@ impl Spec {
 
     fn fixed(&self, x: f64, precision: usize) -> String {
         let point = if self.alternate && precision == 0 { "." } else { "" };
-        format!("{x:.precision$}{point}")
+        let exact = precision.min(EXACT);
+        format!("{x:.exact$}{point}{}", "0".repeat(precision - exact))
     }
 
     fn scientific(&self, x: f64, precision: usize) -> String {
-        let text = format!("{x:.precision$e}");
+        let exact = precision.min(EXACT);
+        let text = format!("{x:.exact$e}");
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let exponent: i32 = exponent.parse().unwrap_or(0);
         let point = if self.alternate && precision == 0 { "." } else { "" };
         let sign = if exponent < 0 { '-' } else { '+' };
-        format!("{digits}{point}e{sign}{:02}", exponent.abs())
+        let zeros = "0".repeat(precision - exact);
+        format!("{digits}{zeros}{point}e{sign}{:02}", exponent.abs())
     }
 
     /// `%g`: so many significant digits, without an exponent where it is small, and without zeros at the end.
     fn shorter(&self, x: f64) -> String {
         let digits = self.precision.unwrap_or(6).max(1);
-        let rounded = format!("{x:.*e}", digits - 1);
+        let rounded = format!("{x:.*e}", (digits - 1).min(EXACT));
         let exponent: i32 = rounded.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);
         let in_range = exponent >= -4 && exponent < digits as i32;
         let text = if in_range {
@@ -289,7 +294,7 @@ impl Spec {
         let mut fraction = if digits == 0 { String::new() } else { format!("{rest:0digits$x}") };
         match self.precision {
             None => fraction.truncate(fraction.trim_end_matches('0').len()),
-            Some(p) => fraction = format!("{fraction:0<p$}"),
+            Some(p) => fraction += &"0".repeat(p.saturating_sub(fraction.len())),
         }
         let point = if fraction.is_empty() && !self.alternate { "" } else { "." };
         format!("{lead}{point}{fraction}p{exponent:+}")
@@ -412,5 +417,30 @@ mod tests {
         ] {
             assert_eq!(printed(text, &[x.to_bits()]), want, "{text} {x}");
         }
+    }
+
+    /// As wide and as exact as can be: Rust's own formatting ends with a panic above 65,535.
+    #[test]
+    fn the_widest_fields() {
+        let zeros = |n: usize| "0".repeat(n);
+        let tenth = "0.1000000000000000055511151231257827021181583404541015625";
+        let x = 0.1f64.to_bits();
+        for wide in [65_535, 65_536, 70_000, 4_000_000_000u64] {
+            let kept = (wide as usize).min(WIDEST);
+            assert_eq!(printed(&format!("%.{wide}d"), &[7]), zeros(kept - 1) + "7");
+            assert_eq!(printed(&format!("%{wide}x"), &[10]), " ".repeat(kept - 1) + "a");
+            assert_eq!(
+                printed("%.*f", &[wide.min(1 << 30), x]),
+                tenth.to_string() + &zeros(kept - tenth.len() + 2)
+            );
+            let e = tenth.trim_start_matches("0.1");
+            assert_eq!(printed(&format!("%.{wide}e"), &[x]), format!("1.{e}{}e-01", zeros(kept - e.len())));
+            assert_eq!(printed(&format!("%.{wide}g"), &[x]), tenth);
+            assert_eq!(printed(&format!("%.{wide}a"), &[1f64.to_bits()]), format!("0x1.{}p+0", zeros(kept)));
+        }
+        // The most digits a number has, before and behind the point.
+        assert_eq!(printed("%.2000f", &[1]).trim_end_matches('0').len(), 2 + 1074);
+        assert_eq!(printed("%.2000e", &[1]).find('e'), Some(2002));
+        assert_eq!(printed("%f", &[f64::MAX.to_bits()]).len(), 309 + 7);
     }
 }

@@ -297,8 +297,15 @@ pub(crate) fn whole_addresses(instr: &Instr<'_>) -> Result<(), String> {
     }
 }
 
+/// No form has as many modifiers. What is wrong with the first of them is enough to say, and each is held against all others.
+const MOST_MODIFIERS: usize = 64;
+
 /// Finds the form of an instruction. On failure: the nearest form and everything that keeps the instruction from it.
 pub fn resolve(instr: &Instr<'_>, env: Env) -> Result<Match, (Option<&'static Parsed>, Vec<Misfit>)> {
+    if let Some(first) = instr.mods.get(..MOST_MODIFIERS).filter(|first| first.len() < instr.mods.len()) {
+        let too_many = |m: Match| (Some(m.parsed), vec![Misfit::Repeated { index: MOST_MODIFIERS }]);
+        return Err(resolve(&Instr { mods: first, ..*instr }, env).map_or_else(|e| e, too_many));
+    }
     let Some((entry, opcode)) = crate::find(instr.opcode) else {
         return Err((None, vec![Misfit::UnknownOpcode { near: crate::near_opcodes(instr.opcode) }]));
     };

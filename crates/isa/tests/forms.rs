@@ -47,3 +47,25 @@ fn every_form_has_a_meaning_that_verifies() {
     }
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
 }
+
+/// Each modifier is held against the others to say what is wrong with it: of many only the first.
+#[test]
+fn a_million_modifiers_are_wrong_at_once() {
+    use hostwarp_isa::{Env, Instr, resolve};
+    for modifier in [".u32", ".sat", ".bogus"] {
+        for opcode in ["add", "mul", "vmad", "wmma"] {
+            let mods = vec![modifier; 1_000_000];
+            let instr = Instr { opcode, mods: &mods, operands: &[] };
+            let (_, misfits) = resolve(&instr, Env::NEWEST).expect_err("no form has so many");
+            assert!((1..100).contains(&misfits.len()), "{opcode}{modifier}: {}", misfits.len());
+        }
+    }
+    // What may be repeated may not be without end.
+    let mut mods = vec![".sat"; 100];
+    mods[99] = ".s32";
+    let operands = ["d", "a", "b"]
+        .map(|_| hostwarp_isa::Operand::new(hostwarp_isa::OperandKind::Reg(hostwarp_isa::Ty::S32)));
+    assert!(resolve(&Instr { opcode: "add", mods: &mods, operands: &operands }, Env::NEWEST).is_err());
+    mods.drain(..97);
+    assert!(resolve(&Instr { opcode: "add", mods: &mods, operands: &operands }, Env::NEWEST).is_ok());
+}

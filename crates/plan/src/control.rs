@@ -19,6 +19,9 @@
 //!
 //! A label depends on blocks before it and on which branches diverge, so one pass in order computes all of them; the caller asks again for
 //! blocks whose predecessors have changed.
+//!
+//! Edges that leave many cycles at once take time for each of them. Where all edges and values together leave too many
+//! ([`leaves_too_many`]), nothing is computed and the worst is taken for granted: every block is masked and a join, every header overtaken, every cycle split.
 
 use crate::Loop;
 use crate::order::spans;
@@ -86,6 +89,8 @@ impl Lists {
 
 /// The graph of blocks and their labels. All numbers of blocks here are positions in the plan's order.
 pub(crate) struct Control<'a> {
+    /// Nothing is known: see the head of this file.
+    worst: bool,
     loops: &'a [Loop],
     /// The innermost cycle around each block.
     loop_at: Vec<Option<usize>>,
@@ -104,7 +109,7 @@ pub(crate) struct Control<'a> {
     restores: Vec<Option<usize>>,
     /// By node: those that get its label back.
     restored: Lists,
-    pub(crate) reach: Reach,
+    reach: Reach,
     /// Blocks whose terminator may separate lanes.
     divergent: Vec<bool>,
     /// By node.
@@ -117,7 +122,14 @@ pub(crate) struct Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    pub(crate) fn new(func: &Function, order: &[Block], position: &[u32], loops: &'a [Loop]) -> Control<'a> {
+    pub(crate) fn new(
+        func: &Function,
+        order: &[Block],
+        position: &[u32],
+        loops: &'a [Loop],
+        loop_of: &[Option<usize>],
+        worst: bool,
+    ) -> Control<'a> {
         let n = order.len();
         let mut edges = vec![];
         let mut first_edge = vec![0];
@@ -126,14 +138,13 @@ impl<'a> Control<'a> {
             edges.extend(targets.iter().map(|t| Edge { from, to: position[t.block.index()] as usize }));
             first_edge.push(edges.len() as u32);
         }
-        let mut loop_at = vec![None; n];
+        let loop_at: Vec<Option<usize>> = order.iter().map(|b| loop_of[b.index()]).collect();
         let mut headed = vec![None; n];
         for (i, l) in loops.iter().enumerate() {
-            loop_at[l.first as usize..=l.last as usize].fill(Some(i));
             headed[l.first as usize] = Some(i);
         }
         let (mut entries, mut exits, mut backs) = (vec![], vec![], vec![]);
-        for (e, edge) in edges.iter().enumerate() {
+        for (e, edge) in edges.iter().enumerate().filter(|_| !worst) {
             let left = around(loops, loop_at[edge.from]).take_while(|l| !loops[*l].contains(edge.to));
             exits.extend(left.map(|l| (l, e as u32)));
             let entered = around(loops, loop_at[edge.to]).take_while(|l| !loops[*l].contains(edge.from));
@@ -145,10 +156,14 @@ impl<'a> Control<'a> {
         let lists = |pairs: &[(usize, u32)]| Lists::new(loops.len(), pairs.iter().copied());
         let exits = lists(&exits);
         let has_exit: Vec<bool> = (0..loops.len()).map(|l| !exits.of(l).is_empty()).collect();
-        let restores = restores(n, &edges, loops, &loop_at, &has_exit);
+        let restores = match worst {
+            true => vec![None; n + loops.len()],
+            false => restores(n, &edges, loops, &loop_at, &has_exit),
+        };
         let pairs = restores.iter().enumerate().filter_map(|(node, from)| Some(((*from)?, node as u32)));
         let restored = Lists::new(n + loops.len(), pairs.filter(|(from, _)| *from < n + loops.len()));
         Control {
+            worst,
             sources: Lists::new(n, edges.iter().enumerate().map(|(e, edge)| (edge.to, e as u32))),
             reach: Reach::new(n, &edges, loops, &loop_at, &exits),
             entries: lists(&entries),
@@ -189,12 +204,12 @@ impl<'a> Control<'a> {
 
     /// Whether lanes that have been separated may come to a block by different edges forward, or back.
     pub(crate) fn is_join(&self, at: usize, back: bool) -> bool {
-        self.joins[usize::from(back)][at]
+        self.worst || self.joins[usize::from(back)][at]
     }
 
     /// Whether some lanes may go back to the header of a cycle before others have finished the iteration.
     pub(crate) fn is_overtaken(&self, at: usize) -> bool {
-        self.overtaken[at]
+        self.worst || self.overtaken[at]
     }
 
     /// Blocks to relabel when the label of this one, or of the cycle it is the header of, has changed: where its lanes meet again, wherever the edges
@@ -211,7 +226,12 @@ impl<'a> Control<'a> {
 
     /// Whether some lanes may leave a cycle while others go round.
     pub(crate) fn is_split(&self, l: usize) -> bool {
-        self.cycles[l].split
+        self.worst || self.cycles[l].split
+    }
+
+    /// Whether lanes that have left a cycle at different times may come to a block outside of it.
+    pub(crate) fn comes_from(&mut self, l: usize, at: usize) -> bool {
+        self.worst || self.reach.contains(l, at)
     }
 
     /// The cycle that a block is the header of.
@@ -232,6 +252,9 @@ impl<'a> Control<'a> {
     /// By block, whether part of the lanes of a group may run it.
     pub(crate) fn masked(&self) -> Vec<bool> {
         let n = self.loop_at.len();
+        if self.worst {
+            return vec![true; n];
+        }
         let mut inside = vec![false; self.loops.len()];
         // Outer before inner.
         for (i, l) in self.loops.iter().enumerate() {
@@ -323,6 +346,9 @@ impl<'a> Control<'a> {
     /// Computes the label of a block, and that of the cycle it is the header of. Answers whether anything has changed: for its parameters,
     /// and for those behind it.
     pub(crate) fn relabel(&mut self, at: usize) -> (bool, bool) {
+        if self.worst {
+            return (false, false);
+        }
         let joins = |c: &Self| [c.joins[0][at], c.joins[1][at]];
         let old = joins(self);
         let changed = self.compute_label(at);
@@ -362,6 +388,9 @@ impl<'a> Control<'a> {
 
     /// Looks at the edges out of a cycle and back to its header, once its blocks have their labels. Answers whether anything has changed.
     pub(crate) fn close(&mut self, l: usize) -> bool {
+        if self.worst {
+            return false;
+        }
         let at = self.loops[l].first as usize;
         let old = (self.cycles[l], self.overtaken[at]);
         let mut back = Back::Base;
@@ -392,6 +421,62 @@ impl<'a> Control<'a> {
         self.cycles[l].split |= self.cycles[l].wild;
         (self.cycles[l], self.overtaken[at]) != old
     }
+}
+
+/// So many cycles may be left in any function by its edges and values, and so many more by each of them on average. What compilers make leaves less than one.
+const MOST_LEFT: usize = 1 << 16;
+const MOST_LEFT_BY_EACH: usize = 4;
+
+/// Whether the edges and the values of a function leave more cycles than would be looked at in little time: `n` cycles inside each other and `n`
+/// ways out of all of them are `n`² to be looked at, and each of them for every other.
+pub(crate) fn leaves_too_many(
+    func: &Function,
+    order: &[Block],
+    position: &[u32],
+    loops: &[Loop],
+    loop_of: &[Option<usize>],
+) -> bool {
+    #[cfg(test)]
+    if crate::tests::WORST.get() {
+        return true;
+    }
+    if loops.iter().all(|l| (l.depth as usize) <= MOST_LEFT_BY_EACH) {
+        return false;
+    }
+    let mut home: Vec<Option<usize>> = vec![None; func.types.len()];
+    for b in order {
+        let data = func.block(*b);
+        let results = data.insts.iter().filter_map(|i| i.result).chain(data.params.iter().copied());
+        results.for_each(|v| home[v.index()] = loop_of[b.index()]);
+    }
+    let mut left = MOST_LEFT;
+    let mut leaves = |from: Option<usize>, at: u32| -> bool {
+        left += MOST_LEFT_BY_EACH;
+        for _ in around(loops, from).take_while(|l| !loops[*l].contains(at as usize)) {
+            if left == 0 {
+                return true;
+            }
+            left -= 1;
+        }
+        false
+    };
+    order.iter().any(|b| {
+        let (data, at) = (func.block(*b), position[b.index()]);
+        let targets = data.term.targets();
+        // An edge enters as many cycles as it would leave in the other direction.
+        targets.iter().any(|t| {
+            leaves(loop_of[b.index()], position[t.block.index()]) || leaves(loop_of[t.block.index()], at)
+        }) || targets
+            .iter()
+            .flat_map(|t| t.args.iter().map(|a| (a, position[t.block.index()])))
+            .any(|(a, to)| leaves(home[a.index()], to))
+            || data.term.uses().iter().any(|v| leaves(home[v.index()], at))
+            || data
+                .insts
+                .iter()
+                .flat_map(|i| i.args.iter().chain(&i.guard))
+                .any(|v| leaves(home[v.index()], at))
+    })
 }
 
 /// A cycle and those around it, innermost first.

@@ -4,6 +4,7 @@
 //! with the lowest clock run, and those with equal ones run together.
 
 use super::*;
+use crate::tests::WORST;
 use hostwarp_ir::{Axis, Builder, Inst, IntBin, IntCmp, Mem, Space, Target, Type, Var};
 
 struct Random(u64);
@@ -55,7 +56,7 @@ fn pick(b: &mut Builder, r: &mut Random, vars: &[Var]) -> Value {
 }
 
 /// A function whose blocks go anywhere, or mostly forward to neighbours, with a few loops back.
-fn random_function(seed: u64) -> Function {
+pub(crate) fn random_function(seed: u64) -> Function {
     let mut r = Random(seed);
     let mut b = Builder::new("random");
     b.func().info.local_bytes = 8;
@@ -344,7 +345,16 @@ fn random_graphs_keep_the_plans_promises() {
     check_seeds(0..1_500);
 }
 
-/// As above, for longer: `cargo test -p hostwarp-plan -- --ignored many_random_graphs`.
+/// What is taken for granted where nothing is looked at.
+#[test]
+fn the_worst_is_not_promised_too_much_either() {
+    WORST.set(true);
+    let mut seen = Seen::default();
+    (2_000_000..2_001_000).for_each(|seed| check_seed(seed, &mut seen));
+    assert!(seen.uniform > 500 && seen.irreducible > 100, "{seen:?}");
+}
+
+/// As the first, for longer: `cargo test -p hostwarp-plan -- --ignored many_random_graphs`.
 #[test]
 #[ignore = "takes minutes"]
 fn many_random_graphs_keep_the_plans_promises() {

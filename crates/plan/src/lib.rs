@@ -28,7 +28,7 @@ mod text;
 mod waits;
 
 pub use frame::Frame;
-pub use order::Loop;
+pub use order::{Blocks, Loop};
 pub use split::may_split_warps;
 
 use hostwarp_ir::analysis::Liveness;
@@ -216,9 +216,9 @@ impl Plan {
         let live = Liveness::new(func, &order, &remat);
         let shape::Shapes { shape, divergent, masked, split, by_control } =
             shape::shapes(func, &order, &position, &loops, &loop_of, assume, &invariance, &[]);
-        for (l, split) in loops.iter_mut().zip(split) {
-            l.divergent_exit = split;
-            l.waits = waits::waits(func, l);
+        let waits = waits::waits(func, &position, &loops, &loop_of);
+        for ((l, split), waits) in loops.iter_mut().zip(split).zip(waits) {
+            (l.divergent_exit, l.waits) = (split, waits);
         }
         let frame = Frame::new(func, &order, &position, &live, &remat, assume.share_slots);
         let pressure = live::pressure(&live, func, &order, &shape);
@@ -285,6 +285,13 @@ impl Plan {
     pub fn is_back_edge(&self, from: Block, to: Block) -> bool {
         self.position[to.index()] <= self.position[from.index()]
     }
+}
+
+/// Called for each step of the work; tests count them.
+fn poll() {
+    #[cfg(test)]
+    tests::STEPS.with(|steps| steps.set(steps.get() + 1));
+    hostwarp_system::poll();
 }
 
 fn remat(func: &Function) -> Vec<bool> {

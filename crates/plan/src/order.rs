@@ -2,6 +2,9 @@
 
 use hostwarp_ir::analysis::Cycles;
 use hostwarp_ir::{Block, Function};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// A cycle: a strongly connected component of the blocks, or of those of a cycle around it without its header. In reducible code that is a natural loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,7 +12,7 @@ pub struct Loop {
     /// The block that back-edges of the cycle lead to: an iteration begins there.
     pub header: Block,
     /// All blocks of the cycle, inner cycles included, in order; the header is the first.
-    pub blocks: Vec<Block>,
+    pub blocks: Blocks,
     /// Position of the header.
     pub first: u32,
     /// Position of the last block: the cycle takes `first..=last`.
@@ -33,6 +36,46 @@ impl Loop {
     }
 }
 
+/// The blocks of a cycle: a part of the order, which all cycles share. A list of its own for each would hold every block as often as there are
+/// cycles around it.
+#[derive(Clone)]
+pub struct Blocks {
+    order: Arc<[Block]>,
+    first: u32,
+    last: u32,
+}
+
+impl Deref for Blocks {
+    type Target = [Block];
+
+    fn deref(&self) -> &[Block] {
+        &self.order[self.first as usize..=self.last as usize]
+    }
+}
+
+impl<'a> IntoIterator for &'a Blocks {
+    type Item = &'a Block;
+    type IntoIter = std::slice::Iter<'a, Block>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl PartialEq for Blocks {
+    fn eq(&self, other: &Blocks) -> bool {
+        self[..] == other[..]
+    }
+}
+
+impl Eq for Blocks {}
+
+impl fmt::Debug for Blocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self[..].fmt(f)
+    }
+}
+
 pub(crate) struct Order {
     pub(crate) order: Vec<Block>,
     pub(crate) position: Vec<u32>,
@@ -43,9 +86,10 @@ pub(crate) struct Order {
 
 pub(crate) fn order(func: &Function) -> Order {
     let Cycles { order, position, back_edges, cycles, innermost } = Cycles::new(func);
+    let all: Arc<[Block]> = order.as_slice().into();
     let loops = cycles.into_iter().map(|c| Loop {
         header: c.header,
-        blocks: order[c.first as usize..=c.last as usize].to_vec(),
+        blocks: Blocks { order: all.clone(), first: c.first, last: c.last },
         first: c.first,
         last: c.last,
         depth: c.depth,

@@ -5,7 +5,7 @@
 //! first of them is always the next: so blocks have their labels ([`crate::control`]) before anybody asks, an inner cycle is done before
 //! what is behind it, and the whole takes time with what changes.
 
-use crate::control::{Control, Edge, Lists};
+use crate::control::{Control, Edge, Lists, leaves_too_many};
 use crate::{Assume, Invariance, Loop, Shape};
 use hostwarp_ir::eval::eval_op;
 use hostwarp_ir::{
@@ -98,6 +98,8 @@ struct Analysis<'a> {
     invariance: &'a [Invariance],
     /// By block: whoever runs it sees to it that all lanes go the same way at its end.
     taken: &'a [bool],
+    /// Nothing is computed of control ([`crate::control`]).
+    worst: bool,
     control: Control<'a>,
     constant: Vec<Option<u64>>,
     /// `tid.x` and the like: each row's first lane has a multiple of the row's length, and the others follow.
@@ -137,6 +139,7 @@ pub(crate) fn shapes(
     taken: &[bool],
 ) -> Shapes {
     let len = func.types.len();
+    let worst = leaves_too_many(func, order, position, loops, loop_of);
     let mut a = Analysis {
         func,
         order,
@@ -146,7 +149,8 @@ pub(crate) fn shapes(
         assume,
         invariance,
         taken,
-        control: Control::new(func, order, position, loops),
+        worst,
+        control: Control::new(func, order, position, loops, loop_of, worst),
         constant: vec![None; len],
         number: vec![false; len],
         home: vec![None; len],
@@ -166,7 +170,7 @@ pub(crate) fn shapes(
     a.prepare();
     a.find_steps();
     while let Some(step) = a.pending.pop() {
-        hostwarp_system::poll();
+        crate::poll();
         a.step(a.steps[step]);
     }
     #[cfg(debug_assertions)]
@@ -239,19 +243,17 @@ impl Analysis<'_> {
             let mut uses: Vec<Value> = data.term.uses().to_vec();
             uses.extend(data.term.targets().iter().flat_map(|t| t.args.iter().copied()));
             uses.extend(data.insts.iter().flat_map(|i| i.args.iter().chain(&i.guard).copied()));
+            uses.sort_unstable();
+            uses.dedup();
             for v in uses {
                 if self.invariance[v.index()] != Invariance::None {
                     continue;
                 }
                 let at = self.position[b.index()] as usize;
                 for l in self.left(v, *b) {
-                    let escapes = &mut self.escapes[v.index()];
-                    // Those of one block stand together.
-                    if !escapes.iter().rev().take_while(|e| e.1 == at).any(|e| e.0 == l) {
-                        escapes.push((l, at));
-                        if self.escaping[l].last() != Some(&v) {
-                            self.escaping[l].push(v);
-                        }
+                    self.escapes[v.index()].push((l, at));
+                    if self.escaping[l].last() != Some(&v) {
+                        self.escaping[l].push(v);
                     }
                 }
             }
@@ -385,6 +387,9 @@ impl Analysis<'_> {
 
     /// Lanes leave a block in another way than before.
     fn lanes_leave(&mut self, at: usize) {
+        if self.worst {
+            return;
+        }
         for e in self.control.edges_from(at) {
             let to = self.control.edges[e].to;
             self.lanes_arrive(at, to);
@@ -433,6 +438,10 @@ impl Analysis<'_> {
                 break;
             }
             out.push(i);
+            if self.worst {
+                // One is as bad as all of them.
+                break;
+            }
             l = around.parent;
         }
         out
@@ -459,7 +468,7 @@ impl Analysis<'_> {
         }
         // Lanes that leave a loop at different times take different values along.
         let invariant = self.invariance[arg.index()] != Invariance::None;
-        Some(!invariant && self.left(arg, to).iter().any(|l| self.control.reach.contains(*l, at)))
+        Some(!invariant && self.left(arg, to).iter().any(|l| self.control.comes_from(*l, at)))
     }
 
     /// By value, whether control makes it differ between lanes, whatever it is computed from.
@@ -478,8 +487,8 @@ impl Analysis<'_> {
 
     /// Whether lanes take it out of a loop that they leave at different times.
     fn is_taken_apart(&mut self, v: Value) -> bool {
-        let reach = &mut self.control.reach;
-        self.escapes[v.index()].iter().any(|(l, at)| reach.contains(*l, *at))
+        let control = &mut self.control;
+        self.escapes[v.index()].iter().any(|(l, at)| control.comes_from(*l, *at))
     }
 
     /// Joins a shape into a value's.

@@ -3,6 +3,13 @@
 use super::*;
 use hostwarp_ir::{Axis, BarrierKind, Builder, Elem, IntBin, IntCmp, Mem, Space, Target, Type};
 
+thread_local! {
+    /// Steps of the analysis on this thread.
+    pub(crate) static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    /// Plans made on this thread take the worst for granted.
+    pub(crate) static WORST: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
 fn contiguous() -> Assume {
     Assume { contiguous_x: true, ..Assume::default() }
 }
@@ -573,6 +580,103 @@ fn tens_of_thousands_of_blocks() {
     assert_eq!(*p.order.last().unwrap(), out);
     assert!(!p.masked[out.index()]);
     assert_eq!(p.shape[func.block(out).params[0].index()], Shape::Varying);
+}
+
+/// Loops inside each other, all ended by a branch that lanes may take differently, or by one that they all take.
+fn nest(depth: u32, diverges: bool) -> Function {
+    nest_left(depth, diverges, false, false)
+}
+
+/// As above; each may be left to behind all of them, and each computes something that is needed there.
+fn nest_left(depth: u32, diverges: bool, breaks: bool, values: bool) -> Function {
+    let mut b = Builder::new("nest");
+    let by = if diverges { tid(&mut b) } else { param(&mut b, 0) };
+    let sum = b.new_var(Type::I32);
+    b.set(sum, by);
+    let heads: Vec<Block> = (0..depth).map(|_| b.new_block()).collect();
+    let out = b.new_block();
+    let mut computed = vec![];
+    b.jump(heads[0]);
+    for (i, head) in heads.iter().enumerate() {
+        b.switch_to(*head);
+        let old = b.get(sum);
+        let new = b.int_imm(IntBin::Add, old, 1 + i as u64);
+        b.set(sum, new);
+        if values {
+            computed.push(b.int(IntBin::Xor, new, by));
+        }
+        if breaks {
+            let next = b.new_block();
+            let ends = b.cmp_imm(IntCmp::Eq, new, i as u64);
+            b.branch(ends, out, next);
+            b.switch_to(next);
+        }
+        if let Some(next) = heads.get(i + 1) {
+            b.jump(*next);
+        }
+    }
+    for (i, head) in heads.iter().enumerate().rev() {
+        let next = b.new_block();
+        let old = b.get(sum);
+        let new = b.add(old, by);
+        b.set(sum, new);
+        let again = b.cmp_imm(IntCmp::Eq, by, 5_000 + i as u64);
+        b.branch(again, *head, next);
+        b.switch_to(next);
+    }
+    for v in computed {
+        use_it(&mut b, v);
+    }
+    b.jump(out);
+    b.switch_to(out);
+    let sum = b.get(sum);
+    use_it(&mut b, sum);
+    b.terminate(Term::Exit);
+    b.finish()
+}
+
+/// Where looking at each cycle for each way out of it, or for each value needed behind it, would take time with the cube of their number, nothing is
+/// looked at: 5,000 of them take a moment, and a few are looked at.
+#[test]
+fn cycles_left_all_at_once_are_not_all_looked_at() {
+    for (breaks, values) in [(true, false), (false, true)] {
+        let is_known = |depth| {
+            let func = nest_left(depth, false, breaks, values);
+            let p = Plan::new(&func, contiguous());
+            assert_eq!(p.loops.len(), depth as usize);
+            p.loops.iter().all(|l| !l.divergent_exit) && !p.masked[p.order[3].index()]
+        };
+        assert!(is_known(50) && is_known(200), "{breaks}");
+        assert!(!is_known(5_000), "{breaks}");
+    }
+}
+
+/// A list for each loop of what is in it, or looking at what is in each, takes memory or time with the square of the depth: gigabytes and minutes here.
+#[test]
+fn tens_of_thousands_of_loops_inside_each_other() {
+    let depth = 20_000;
+    let func = nest(depth, true);
+    let p = Plan::new(&func, contiguous());
+    assert_eq!(p.loops.len(), depth as usize);
+    assert!(p.loops.iter().zip(1..).all(|(l, depth)| l.depth == depth && l.single_entry && l.divergent_exit));
+    assert!(p.loops.windows(2).all(|l| l[0].blocks.as_ptr_range().end >= l[1].blocks.as_ptr_range().end));
+    assert_eq!(p.loops[0].blocks.len(), 2 * depth as usize - 1);
+    assert_eq!(p.loops[depth as usize - 1].blocks.len(), 1);
+}
+
+#[test]
+fn steps_grow_with_the_depth_of_nested_loops() {
+    let steps = |func: &Function| {
+        STEPS.set(0);
+        Plan::new(func, contiguous());
+        STEPS.get()
+    };
+    for diverges in [false, true] {
+        let counts = [250, 500, 1_000, 2_000].map(|depth| steps(&nest(depth, diverges)));
+        for two in counts.windows(2) {
+            assert!(10 * two[1] < 24 * two[0], "{counts:?}");
+        }
+    }
 }
 
 /// Lane by lane: what is said of a part of a lane's number is so in every group of every CTA, and what kernels do most is noticed.

@@ -21,7 +21,8 @@ impl fmt::Display for Plan {
         writeln!(f, "frame {} bytes per lane, {} words alive at most", self.frame.bytes, self.pressure)?;
         for (at, b) in self.order.iter().enumerate() {
             let depth = self.loop_of[b.index()].map_or(0, |l| self.loops[l].depth);
-            write!(f, "{at:4} {:indent$}{b}", "", indent = 2 * depth as usize)?;
+            // Of many loops the innermost stand in one column: lines stay as long as what they say.
+            write!(f, "{at:4} {:indent$}{b}", "", indent = 2 * depth.min(32) as usize)?;
             for (flag, name) in [
                 (self.suspends[b.index()], "suspends"),
                 (self.masked[b.index()], "masked"),

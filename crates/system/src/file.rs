@@ -56,6 +56,11 @@ pub fn check_replaceable(path: &Path) -> io::Result<()> {
     Replacement::new(path, b"").map(drop)
 }
 
+/// Whether a path leads to a file that another could take the place of: no pipe, no device, and not the name of an open file like `/dev/stdin`.
+pub fn is_replaceable(path: &Path) -> bool {
+    target(path).is_ok_and(|to| !is_open_file(&to) && fs::metadata(&to).is_ok_and(|m| m.is_file()))
+}
+
 /// As many links are followed as Linux does.
 const MOST_LINKS: usize = 40;
 
@@ -142,6 +147,8 @@ impl Replacement {
         if let Some((_, old)) = old.as_ref().filter(|(m, _)| !m.is_file() || is_open_file(&to)) {
             return Ok(Replacement(Way::Write { to: old.try_clone()?, contents: contents.to_vec() }));
         }
+        // Said of the folder, not of a file in it that nobody has named.
+        fs::metadata(folder_of(&to))?;
         seam::ask(Kind::File)?;
         let mut new = beside(&to)?;
         // In two parts, so that a test can have the disk be full between them.
@@ -165,7 +172,13 @@ impl Replacement {
         seam::ask(Kind::File)?;
         match self.0 {
             Way::Rename { new, to } => new.persist(to).map(drop).map_err(|e| e.error),
-            Way::Write { mut to, contents } => to.write_all(&contents),
+            Way::Write { mut to, contents } => {
+                // As a shell does with what stands behind `>`: nothing of what was there stays behind it.
+                if to.metadata()?.is_file() {
+                    to.set_len(0)?;
+                }
+                to.write_all(&contents)
+            }
             Way::Stdout { contents } => crate::stdout::write(&contents),
         }
     }
@@ -232,7 +245,11 @@ mod tests {
             (read(&path).unwrap(), names(folder.path())),
             (b"new contents".to_vec(), vec!["a".to_string()])
         );
-        assert!(replace(&folder.path().join("no/where"), b"").is_err());
+        let nowhere = replace(&folder.path().join("no/where"), b"").unwrap_err();
+        assert!(
+            nowhere.kind() == io::ErrorKind::NotFound && !nowhere.to_string().contains("part"),
+            "{nowhere}"
+        );
         assert!(replace(folder.path(), b"").is_err());
     }
 
@@ -286,6 +303,23 @@ mod tests {
         assert!(same(&at("a"), &at("hard")) && same(&at("hard"), &at("deep/soft")));
         assert!(!same(&at("a"), &at("b")));
         assert!(!same(Path::new("/dev/null"), Path::new("/dev/null")));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_open_file_holds_what_is_written_and_no_more() {
+        use std::os::fd::AsRawFd;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        replace(&path, b"a long old text").unwrap();
+        let open = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        for name in ["/dev/fd", "/proc/self/fd"] {
+            let name = PathBuf::from(format!("{name}/{}", open.as_raw_fd()));
+            assert!(is_replaceable(&path) && !is_replaceable(&name));
+            replace(&name, b"new").unwrap();
+            assert_eq!(read(&path).unwrap(), b"new");
+        }
+        assert!(!is_replaceable(Path::new("/dev/null")) && !is_replaceable(&folder.path().join("b")));
     }
 
     #[cfg(target_os = "linux")]

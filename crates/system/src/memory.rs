@@ -4,7 +4,20 @@
 #[cfg(target_os = "linux")]
 pub fn available() -> Option<u64> {
     let of_host = meminfo(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
-    Some(of_group().map_or(of_host, |bytes| bytes.min(of_host)))
+    Some([of_group(), of_process()].into_iter().flatten().fold(of_host, u64::min))
+}
+
+/// What the limits on this process (`ulimit -v`, `ulimit -d`) leave it.
+#[cfg(target_os = "linux")]
+fn of_process() -> Option<u64> {
+    use rustix::process::{Resource, getrlimit};
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let used = |key: &str| -> Option<u64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+        Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+    };
+    let left = |resource, key: &str| Some(getrlimit(resource).current?.saturating_sub(used(key)?));
+    [left(Resource::As, "VmSize:"), left(Resource::Data, "VmData:")].into_iter().flatten().min()
 }
 
 /// Bytes that processes can still take; nothing where that cannot be told.

@@ -1,11 +1,11 @@
 //! Plants faults in a copy of the engines, one after the other, and lets `torture` look for each; writes what it found into
 //! docs/torture.md.
 //!
-//!     cargo run -p hostwarp-torture --example faults [kernels] [directory for the copy] [ops | shapes | words of the fault]
+//!     cargo run -p hostwarp-torture --example faults [kernels] [directory for the copy] [ops | shapes | words of a fault or its file]…
 //!
 //! `ops` plants those that kernels of all instructions look for, `shapes` those in the analyses of control flow, which `--shapes` looks
-//! for. With words, only faults whose description has them are planted, and nothing is written. Without a fault the same kernels must
-//! not fail.
+//! for; words those whose description or file has them. What comes of each is written at once, with the day of the code; the lines of others stay. Without
+//! a fault the same kernels must not fail.
 //!
 //! Takes some minutes: each fault is a build of its own. A run has [`LIMIT`]; what makes it hang is found only if the run itself says so
 //! before.
@@ -29,11 +29,7 @@ struct Fault {
 
 #[rustfmt::skip]
 const FAULTS: &[Fault] = &[
-    Fault { what: "if-conversion selects the other side", file: "ir/src/passes/if_convert.rs", from: "args: smallvec![c, a, b]", to: "args: smallvec![c, b, a]" },
-    Fault { what: "value numbering takes differences to commute", file: "ir/src/passes/gvn.rs", from: "Op::Int(Add | Mul |", to: "Op::Int(Sub | Add | Mul |" },
-    Fault { what: "threading of guards exits where the comparison fails", file: "ir/src/passes/guards.rs", from: "true => Term::Branch(*leaf, exit.clone(), next),", to: "true => Term::Branch(*leaf, next, exit.clone())," },
-    Fault { what: "folding takes a predicate for its negation", file: "ir/src/passes/fold.rs", from: "if is_one == wanted { Same(c) }", to: "if is_one != wanted { Same(c) }" },
-    Fault { what: "values that leave a loop at different turns count as uniform", file: "plan/src/shape.rs", from: "escapes[v.index()].iter().any(|(l, at)| reach.contains(*l, *at))", to: "escapes[v.index()].iter().any(|(l, at)| false && reach.contains(*l, *at))" },
+    Fault { what: "values that leave a loop at different turns count as uniform", file: "plan/src/shape.rs", from: "escapes[v.index()].iter().any(|(l, at)| control.comes_from(*l, *at))", to: "escapes[v.index()].iter().any(|(l, at)| false && control.comes_from(*l, *at))" },
     Fault { what: "a barrier lets warps through when one is still missing", file: "interp/src/cta.rs", from: "b.arrivals += new.count_ones();", to: "b.arrivals += new.count_ones() + u32::from(warp == 1);" },
     Fault { what: "in vector code lanes that are not running take the other way of a branch", file: "vector/src/lower/control.rs", from: "edges.push((no.clone(), self.int(IntBin::And, lanes, not)));", to: "edges.push((no.clone(), not));" },
     Fault { what: "in vector code lanes that leave a loop overwrite what others took out of it", file: "vector/src/lower/control.rs", from: "leaves_a_loop || sources", to: "sources" },
@@ -69,10 +65,15 @@ const FAULTS: &[Fault] = &[
     Fault { what: "groups that are narrower than planned count as one row", file: "plan/src/lib.rs", from: "rows: group / self.row().min(group), cta: None", to: "rows: 1, cta: None" },
 ];
 
-/// Faults in uniformity, reconvergence and liveness, that kernels of arbitrary control flow look for.
+/// Faults in uniformity, reconvergence, liveness and the passes that both engines share, which kernels of arbitrary control flow look for: these have a
+/// simulator to be compared with.
 #[rustfmt::skip]
 const SHAPES: &[Fault] = &[
-    Fault { what: "uniformity: what lanes take out of a loop at different iterations is uniform", file: "plan/src/shape.rs", from: "escapes[v.index()].iter().any(|(l, at)| reach.contains(*l, *at))", to: "escapes[v.index()].iter().any(|(l, at)| false && reach.contains(*l, *at))" },
+    Fault { what: "passes: if-conversion selects the other side", file: "ir/src/passes/if_convert.rs", from: "args: smallvec![c, a, b]", to: "args: smallvec![c, b, a]" },
+    Fault { what: "passes: value numbering takes differences to commute", file: "ir/src/passes/gvn.rs", from: "Op::Int(Add | Mul |", to: "Op::Int(Sub | Add | Mul |" },
+    Fault { what: "passes: threading of guards exits where the comparison fails", file: "ir/src/passes/guards.rs", from: "true => Term::Branch(*leaf, exit.clone(), next),", to: "true => Term::Branch(*leaf, next, exit.clone())," },
+    Fault { what: "passes: folding takes a predicate for its negation", file: "ir/src/passes/fold.rs", from: "if is_one == wanted { Same(c) }", to: "if is_one != wanted { Same(c) }" },
+    Fault { what: "uniformity: what lanes take out of a loop at different iterations is uniform", file: "plan/src/shape.rs", from: "escapes[v.index()].iter().any(|(l, at)| control.comes_from(*l, *at))", to: "escapes[v.index()].iter().any(|(l, at)| false && control.comes_from(*l, *at))" },
     Fault { what: "uniformity: where divergent paths join parameters are uniform", file: "plan/src/shape.rs", from: "if self.control.is_join(at, back) && self.mixed", to: "if false && self.control.is_join(at, back) && self.mixed" },
     Fault { what: "uniformity: a switch does not diverge", file: "plan/src/shape.rs", from: "!same(*v) && term.only().is_none()", to: "!same(*v) && term.only().is_none() && !matches!(term, Term::Switch(..))" },
     Fault { what: "uniformity: a loop that lanes leave by different exits is left by all at once", file: "plan/src/shape.rs", from: "map(|l| a.control.is_split(l))", to: "map(|l| a.control.is_split(l) && l > loops.len())" },
@@ -84,6 +85,11 @@ const SHAPES: &[Fault] = &[
     Fault { what: "liveness: values are not alive round a back edge", file: "ir/src/analysis/liveness.rs", from: "if from != home {\n                        work.push(from);", to: "if from != home && from < b {\n                        work.push(from);" },
     Fault { what: "liveness: variables are not alive round a back edge", file: "ir/src/ssa.rs", from: ".filter(|from| !written(from))", to: ".filter(|from| !written(from) && **from < b)" },
     Fault { what: "liveness: a value is computed in the slot of a parameter that is needed still", file: "plan/src/frame.rs", from: "&& self.and_copies(*p).all(|v| !self.live.is_live_out(*b, v))", to: "" },
+    Fault { what: "liveness: a value is computed in the slot of a parameter that is handed on", file: "plan/src/frame.rs", from: "last.get(p).is_none_or(|last| last <= at)", to: "last.get(p).is_none_or(|last| *last == usize::MAX || last <= at)" },
+    Fault { what: "liveness: a value is computed in the slot of a parameter and needed when that has another", file: "plan/src/frame.rs", from: "&& self.are_apart(*b, a, *p)", to: "" },
+    Fault { what: "liveness: two values that are needed at once are computed in the slot of one parameter", file: "plan/src/frame.rs", from: ".all(|(other, home)| {", to: ".all(|(other, home)| true || {" },
+    Fault { what: "liveness: of a parameter's copies nobody looks whether they are needed still", file: "plan/src/frame.rs", from: "std::iter::once(v).chain(self.copies.get(&v).into_iter().flatten().copied())", to: "std::iter::once(v)" },
+    Fault { what: "liveness: in a block a slot is free when its value is used first", file: "plan/src/frame.rs", from: "last_use[&a] == n, self", to: "last_use[&a] >= n, self" },
     Fault { what: "liveness: a slot is free in the block where its value ends", file: "plan/src/frame.rs", from: "*last < from", to: "*last <= from" },
     Fault { what: "liveness: what lanes need behind a loop that others are in is not kept for them", file: "vector/src/lower.rs", from: "outlives[v.index()] = true;", to: "outlives[v.index()] = false;" },
     Fault { what: "liveness: in the interpreter lanes at other blocks need nothing", file: "interp/src/exec.rs", from: "unite(&mut self.needed, &self.code.blocks[g.block as usize].needs);", to: "let _ = g;" },
@@ -101,11 +107,11 @@ impl Fault {
     }
 }
 
-/// How a fault was found.
-struct Fate {
-    what: &'static str,
-    where_: &'static str,
+/// How a fault was found, in the code of that day.
+struct Fate<'a> {
+    fault: &'a Fault,
     found: Option<(u64, String)>,
+    day: &'a str,
 }
 
 fn main() -> Result<(), String> {
@@ -121,13 +127,16 @@ fn main() -> Result<(), String> {
     for fault in FAULTS.iter().chain(SHAPES) {
         fault.plant(&copy.join("crates"))?;
     }
-    let only = std::env::args().nth(3);
+    let words: Vec<String> = std::env::args().skip(3).collect();
+    let code = Command::new("git").args(["show", "-s", "--format=%cs"]).current_dir(&root).output();
+    let day = code.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_string()).unwrap_or_default();
     let mut missed = 0;
     for (list, faults, modes) in
         [("ops", FAULTS, &[&[][..], &["--wide"][..]][..]), ("shapes", SHAPES, &[&["--shapes"]])]
     {
-        let all = only.as_ref().is_none_or(|words| words == list);
-        let wanted = |f: &&Fault| all || only.as_ref().is_some_and(|words| f.what.contains(words.as_str()));
+        let has =
+            |f: &Fault, word: &String| word == list || f.what.contains(&**word) || f.file.contains(&**word);
+        let wanted = |f: &&Fault| words.is_empty() || words.iter().any(|word| has(f, word));
         let wanted: Vec<&Fault> = faults.iter().filter(wanted).collect();
         if wanted.is_empty() {
             continue;
@@ -135,10 +144,10 @@ fn main() -> Result<(), String> {
         if let Some((seed, how)) = look(&copy, &kernels, modes)? {
             return Err(format!("kernel {seed} fails without a planted fault: {how}"));
         }
-        let fates = plant_all(&wanted, &copy, &kernels, modes)?;
-        missed += fates.iter().filter(|f| f.found.is_none()).count();
-        if all {
-            write_table(&root.join("docs/torture.md"), list, &fates)?;
+        for fault in wanted {
+            let found = plant(fault, &copy, &kernels, modes)?;
+            missed += usize::from(found.is_none());
+            write_row(&root.join("docs/torture.md"), list, faults, &Fate { fault, found, day: &day })?;
         }
     }
     match missed {
@@ -147,23 +156,24 @@ fn main() -> Result<(), String> {
     }
 }
 
-/// Plants one after the other, and looks for each with these kinds of kernels.
-fn plant_all(faults: &[&Fault], copy: &Path, kernels: &str, modes: &[&[&str]]) -> Result<Vec<Fate>, String> {
-    let mut fates = vec![];
-    for fault in faults {
-        let (path, faulty) = fault.plant(&copy.join("crates"))?;
-        let original = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
-        std::fs::write(&path, faulty).map_err(|e| e.to_string())?;
-        let found = look(copy, kernels, modes);
-        std::fs::write(&path, original).map_err(|e| e.to_string())?;
-        let found = found.map_err(|e| format!("{}: {e}", fault.what))?;
-        match &found {
-            Some((seed, how)) => println!("{}: kernel {seed}: {how}", fault.what),
-            None => println!("{}: NOT FOUND in {kernels} kernels", fault.what),
-        }
-        fates.push(Fate { what: fault.what, where_: fault.file, found });
+/// Plants a fault, and looks for it with these kinds of kernels.
+fn plant(
+    fault: &Fault,
+    copy: &Path,
+    kernels: &str,
+    modes: &[&[&str]],
+) -> Result<Option<(u64, String)>, String> {
+    let (path, faulty) = fault.plant(&copy.join("crates"))?;
+    let original = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
+    std::fs::write(&path, faulty).map_err(|e| e.to_string())?;
+    let found = look(copy, kernels, modes);
+    std::fs::write(&path, original).map_err(|e| e.to_string())?;
+    let found = found.map_err(|e| format!("{}: {e}", fault.what))?;
+    match &found {
+        Some((seed, how)) => println!("{}: kernel {seed}: {how}", fault.what),
+        None => println!("{}: NOT FOUND in {kernels} kernels", fault.what),
     }
-    Ok(fates)
+    Ok(found)
 }
 
 /// Builds the copy and runs it until something fails: the number of that kernel, and how it failed. All kernels of one kind come before those of the next.
@@ -233,25 +243,35 @@ fn run(copy: &Path, kernels: &str, more: &[&str]) -> Result<Option<(u64, String)
     Ok(if crashed { Some((under_way.first().copied().unwrap_or(0), status.to_string())) } else { found })
 }
 
-fn write_table(path: &Path, list: &str, fates: &[Fate]) -> Result<(), String> {
+/// Puts the line of a fault into the table of its list, in place of the one it had.
+fn write_row(path: &Path, list: &str, faults: &[Fault], fate: &Fate) -> Result<(), String> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    std::fs::write(path, with_row(&text, list, faults, fate)?).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn with_row(text: &str, list: &str, faults: &[Fault], fate: &Fate) -> Result<String, String> {
     let begin =
         format!("<!-- faults in {list}: written by `cargo run -p hostwarp-torture --example faults` -->\n");
     let end = format!("<!-- end of faults in {list} -->\n");
-    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let (before, rest) = text.split_once(&begin).ok_or("docs/torture.md has no place for the table")?;
-    let (_, after) = rest.split_once(&end).ok_or("docs/torture.md has no end of the table")?;
-    let mut table = String::from("| planted fault | in | found at kernel | seen as |\n|---|---|---|---|\n");
-    for f in fates {
-        let (kernel, how) = match &f.found {
+    let (old, after) = rest.split_once(&end).ok_or("docs/torture.md has no end of the table")?;
+    let mut table =
+        String::from("| planted fault | in | found at kernel | seen as | code of |\n|---|---|---|---|---|\n");
+    for fault in faults {
+        let Fault { what, file, .. } = fault;
+        let (kernel, how) = match &fate.found {
             Some((seed, how)) => (seed.to_string(), how.clone()),
             None => ("not found".into(), String::new()),
         };
         // What differs is enough; where is the kernel's business.
         let how = how.split([';', '\n']).next().unwrap_or("").replace('|', "\\|");
-        table += &format!("| {} | `{}` | {kernel} | {how} |\n", f.what, f.where_);
+        let new = format!("| {what} | `{file}` | {kernel} | {how} | {} |", fate.day);
+        let old = old.lines().find(|l| l.starts_with(&format!("| {what} | ")));
+        let not_run = || format!("| {what} | `{file}` | not run yet | | |");
+        let row = if fault.what == fate.fault.what { Some(new) } else { old.map(str::to_string) };
+        table += &format!("{}\n", row.unwrap_or_else(not_run));
     }
-    let new = format!("{before}{begin}{table}{end}{after}");
-    std::fs::write(path, new).map_err(|e| format!("{}: {e}", path.display()))
+    Ok(format!("{before}{begin}{table}{end}{after}"))
 }
 
 fn copy_tree(from: &Path, to: &Path) -> std::io::Result<()> {
@@ -278,5 +298,31 @@ mod tests {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let wrong: Vec<String> = FAULTS.iter().chain(SHAPES).filter_map(|f| f.plant(&crates).err()).collect();
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn a_line_is_replaced_and_others_stay() {
+        let fault = |what| Fault { what, file: "f.rs", from: "", to: "" };
+        let faults = [fault("a"), fault("b"), fault("c")];
+        let mark = |what| format!("<!-- {what} -->\n");
+        let begin = mark("faults in ops: written by `cargo run -p hostwarp-torture --example faults`");
+        let text = format!(
+            "x\n{begin}head\n| b | `f.rs` | 1 | old | day |\n| gone | |\n{}y\n",
+            mark("end of faults in ops")
+        );
+        let found = |n, how: &str| Some((n, how.to_string()));
+        let text =
+            with_row(&text, "ops", &faults, &Fate { fault: &faults[0], found: found(7, "p|q; r"), day: "D" });
+        let text =
+            with_row(&text.unwrap(), "ops", &faults, &Fate { fault: &faults[2], found: None, day: "D" });
+        let text = text.unwrap();
+        let rows: Vec<&str> = text.lines().filter(|l| l.starts_with("| ")).skip(1).collect();
+        let want = [
+            "| a | `f.rs` | 7 | p\\|q | D |",
+            "| b | `f.rs` | 1 | old | day |",
+            "| c | `f.rs` | not found |  | D |",
+        ];
+        assert_eq!(rows, want);
+        assert!(text.starts_with("x\n<!--") && text.ends_with("-->\ny\n"));
     }
 }

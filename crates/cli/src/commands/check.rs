@@ -4,6 +4,7 @@ use crate::failure::{Exit, Failure};
 use crate::{input, limits, output};
 use hostwarp::compile::{self, Severity};
 use hostwarp::syntax;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Check PTX and show everything that is wrong with it.
@@ -33,7 +34,13 @@ impl Check {
                 Ok(exit) => exit,
                 // A file that cannot be read must not hide what is wrong with the others.
                 Err(Failure::Said { exit, text, .. }) => {
-                    output::complain(&text);
+                    if self.json {
+                        let error = json!({ "kind": exit.name(), "message": text });
+                        let line = json!({ "file": path.display().to_string(), "error": error });
+                        output::print(&format!("{line}\n"))?;
+                    } else {
+                        output::complain(&text);
+                    }
                     Some(exit)
                 }
                 Err(other) => return Err(other),

@@ -10,7 +10,7 @@ use hostwarp_conformance::docs::{Results, generate_docs};
 use hostwarp_conformance::file::recorded_opcodes;
 use hostwarp_conformance::ptxas::Ptxas;
 use hostwarp_conformance::record_all;
-use hostwarp_conformance::replay::{Difference, Report, Selection, Why, replay_all};
+use hostwarp_conformance::replay::{Difference, Report, Row, Selection, Why, replay_all};
 use hostwarp_system::file;
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
@@ -99,6 +99,16 @@ impl Replay {
         let text =
             if self.json { format!("{:#}\n", json_of(&report, &judged)) } else { text_of(&report, &judged) };
         output::print(&text)?;
+        // Green must mean compared.
+        let nothing = |r: &&Row| r.replayed == 0 && r.unsupported.is_empty();
+        let left_out: Vec<_> =
+            report.rows.iter().filter(nothing).map(|r| format!("`{}`", r.opcode)).collect();
+        if !left_out.is_empty() {
+            let (one_in, names) = (self.one_in, left_out.join(", "));
+            return Err(Failure::input(format!(
+                "nothing of {names} was compared: no form is one in {one_in}"
+            )));
+        }
         match judged.iter().all(|(_, errata)| !errata.is_empty()) {
             true => Ok(()),
             false => Err(Failure::Quiet(Exit::Input)),

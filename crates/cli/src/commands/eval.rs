@@ -54,6 +54,9 @@ impl Eval {
             ProfileArg::Sm90 => &[(Profile::Sm90, "sm_90")],
             ProfileArg::Both => &[(Profile::Isa, "isa"), (Profile::Sm90, "sm_90")],
         };
+        if self.instructions.trim().is_empty() {
+            return Err(Failure::usage("which instruction? `hostwarp help eval` has examples"));
+        }
         let given = self.inputs()?;
         let inputs: Vec<(&str, u128)> = given.iter().map(|(n, b)| (n.as_str(), *b)).collect();
         let mut results = vec![];
@@ -150,7 +153,7 @@ impl Eval {
                 out += &format!("{DIM}{profile}{DIM:#}\n");
             }
             if self.trace {
-                let width = result.trace.iter().map(|v| v.name.len()).max().unwrap_or(0);
+                let width = output::column(result.trace.iter().map(|v| v.name.len()));
                 let types = result.trace.iter().map(|v| v.ty.to_string().len()).max().unwrap_or(0);
                 for v in &result.trace {
                     let ty = v.ty.to_string();
@@ -161,7 +164,7 @@ impl Eval {
                     );
                 }
             }
-            let width = result.outputs.iter().map(|v| v.name.len()).max().unwrap_or(0);
+            let width = output::column(result.outputs.iter().map(|v| v.name.len()));
             for v in &result.outputs {
                 let mut readings = readings(v, self.parts(v.ty));
                 readings[0] = format!("{CODE}{}{CODE:#}", readings[0]);

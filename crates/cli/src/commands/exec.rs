@@ -14,7 +14,8 @@ Examples:
 
 The libraries are looked for in HOSTWARP_DROPIN, beside the command (`dropin`, `../dropin`)
 and in `../lib/hostwarp`; `cargo xtask dropin` makes them. Programs that were linked with NVIDIA's
-static runtime, which is nvcc's default, cannot work: build with `-cudart shared`.")]
+static runtime, which is nvcc's default, cannot work: build with `-cudart shared`.
+--timeout and --memory are not for the program: `timeout 60 hostwarp exec …` is.")]
 pub struct Exec {
     /// Trace every CUDA call to stderr.
     #[arg(long)]

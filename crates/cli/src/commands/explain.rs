@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::output::{self, BOLD, CODE, DIM};
 use hostwarp::compile::{Code, Example};
 use hostwarp::isa::manual::{self, Page, Place};
+use hostwarp::isa::special::SpecialRegister;
 use hostwarp::isa::{self, Entry, Erratum, Parsed, Since};
 use serde_json::{Value as Json, json};
 
@@ -33,7 +34,8 @@ impl Explain {
         }
         if what.starts_with(['.', '%']) {
             let name = what.to_ascii_lowercase();
-            let page = manual::page(&name).ok_or_else(|| no_page(what, &name))?;
+            let page =
+                manual::page(&name).filter(|page| has(page, &name)).ok_or_else(|| no_page(what, &name))?;
             return self.page(page, &name);
         }
         let opcode = what.split('.').next().unwrap_or(what).to_ascii_lowercase();
@@ -137,6 +139,15 @@ fn indented(text: &str) -> String {
 }
 
 /// No directive or special register.
+/// Whether what a page is about has this component or number: `%tid` has `.x` and no `.q`. Of what Hostwarp does not do nobody knows.
+fn has(page: &Page, name: &str) -> bool {
+    let of_page = |s: &SpecialRegister| manual::page(s.name).is_some_and(|p| p.name == page.name);
+    !name.starts_with('%')
+        || name == page.name
+        || isa::special(name).is_some()
+        || !isa::special::specials().iter().any(of_page)
+}
+
 fn no_page(what: &str, name: &str) -> Failure {
     let kind = if name.starts_with('.') { "directive" } else { "special register" };
     let near = isa::near(name, manual::pages().iter().map(|p| p.name));

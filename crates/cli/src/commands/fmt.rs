@@ -4,7 +4,11 @@ use crate::failure::{Exit, Failure};
 use crate::{input, output};
 use hostwarp::syntax;
 use hostwarp_system::file;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+
+/// What the tree holds in place of a byte that is not UTF-8.
+const SUBSTITUTE: u8 = 0x1A;
 
 /// Lay out PTX in the canonical way, comments kept.
 #[derive(clap::Args, Debug)]
@@ -57,7 +61,10 @@ impl Fmt {
             });
         }
         let text = syntax::print(&module);
-        let same = text.as_bytes() == source.bytes;
+        let bytes = with_other_bytes(&text, module.source(), &source.bytes).ok_or_else(|| {
+            Failure::input(format!("`{}` has bytes that are not UTF-8 and would be lost", path.display()))
+        })?;
+        let same = bytes == source.bytes;
         if self.check {
             if same {
                 return Ok(());
@@ -70,14 +77,35 @@ impl Fmt {
             return Err(Failure::Quiet(Exit::Input));
         }
         if path == Path::new("-") {
-            return Ok(output::print_bytes(text.as_bytes())?);
+            return Ok(output::print_bytes(&bytes)?);
+        }
+        // What is read from a pipe is gone when it is to be written, and nobody would get it.
+        if !file::is_replaceable(path) {
+            let text = format!(
+                "`{}` is no file that can be rewritten; `-` reads stdin and writes stdout",
+                path.display()
+            );
+            return Err(Failure::input(text));
         }
         if !same {
-            file::replace(path, text.as_bytes())
+            file::replace(path, &bytes)
                 .map_err(|e| Failure::input(format!("cannot write `{}`: {e}", path.display())))?;
         }
         Ok(())
     }
+}
+
+/// What is written for a text: bytes of the source that are not UTF-8, which comments may hold, stand in it as one [`SUBSTITUTE`] each and come
+/// in the same order. None if there are not as many.
+fn with_other_bytes<'t>(text: &'t str, read: &str, source: &[u8]) -> Option<Cow<'t, [u8]>> {
+    if read.as_bytes() == source {
+        return Some(Cow::Borrowed(text.as_bytes()));
+    }
+    let substitutes = read.bytes().zip(source).filter(|(b, _)| *b == SUBSTITUTE);
+    let mut substitutes = substitutes.map(|(_, byte)| *byte);
+    let written = text.bytes().map(|b| if b == SUBSTITUTE { substitutes.next() } else { Some(b) });
+    let written = written.collect::<Option<Vec<u8>>>()?;
+    substitutes.next().is_none().then_some(Cow::Owned(written))
 }
 
 /// The first lines that differ, as a diff shows them.
@@ -100,7 +128,18 @@ fn first_change(old: &str, new: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::first_change;
+    use super::{first_change, with_other_bytes};
+
+    #[test]
+    fn bytes_that_are_no_text_are_kept() {
+        let read = "// \x1a\n// \x1a\x1a";
+        let source = b"// \xe9\n// \x1a\xff";
+        let with = |text: &str| with_other_bytes(text, read, source).map(|b| b.into_owned());
+        assert_eq!(with("//\x1a\n//\x1a\x1a\n").unwrap(), b"//\xe9\n//\x1a\xff\n");
+        assert_eq!(with("//\x1a\n//\x1a\n"), None);
+        assert_eq!(with("\x1a\x1a\x1a\x1a"), None);
+        assert_eq!(with_other_bytes("\x1a", "\x1a", b"\x1a").unwrap()[..], *b"\x1a");
+    }
 
     #[test]
     fn the_first_change_is_shown() {

@@ -60,6 +60,9 @@ impl Ptxas {
                 Some((name, value)) if arg.starts_with('-') => (name, Some(value.to_string())),
                 _ => (arg.as_str(), None),
             };
+            if ["--help", "-h"].contains(&name) {
+                return Err(Failure::usage("`hostwarp help ptxas` says what there is"));
+            }
             if ["--version", "-V"].contains(&name) {
                 output::print(VERSION)?;
                 return Ok(());
@@ -73,6 +76,7 @@ impl Ptxas {
                 value => value,
             };
             if ["-o", "--output-file"].contains(&name) {
+                let value = value.filter(|v| !v.is_empty());
                 out = PathBuf::from(value.ok_or_else(|| Failure::usage("-o: where to?"))?);
             }
         }
@@ -83,8 +87,12 @@ impl Ptxas {
         }
     }
 
-    fn one(file: &Path, out: &Path) -> Result<(), Failure> {
-        let source = input::read(file)?;
+    fn one(path: &Path, out: &Path) -> Result<(), Failure> {
+        // With a NUL behind it it would be PTX no longer.
+        if file::same(path, out) {
+            return Err(Failure::usage(format!("`{}` is the file that is read", out.display())));
+        }
+        let source = input::read(path)?;
         let parsed = syntax::parse(&source.bytes);
         let options = compile::Options { check_only: true, ..compile::Options::default() };
         let diagnostics = compile::compile(&parsed, &options).diagnostics;
@@ -97,6 +105,7 @@ impl Ptxas {
         // The driver is given no size: the text ends with NUL.
         let mut bytes = source.bytes;
         bytes.push(0);
-        file::replace(out, &bytes).map_err(|e| Failure::input(format!("{}: {e}", out.display())))
+        file::replace(out, &bytes)
+            .map_err(|e| Failure::input(format!("cannot write `{}`: {e}", out.display())))
     }
 }

@@ -157,7 +157,13 @@ fn dims(text: &str) -> Result<Dims, String> {
     }
     let mut out = [1; 3];
     for (to, part) in out.iter_mut().zip(parts) {
-        *to = part.trim().parse().map_err(|_| format!("`{part}` is no number from 1 to 4294967295"))?;
+        let wrong = |_| {
+            format!(
+                "up to three numbers from 1 to {} are wanted: 4, 4,2 or 4x2x1; `{part}` is none",
+                u32::MAX
+            )
+        };
+        *to = part.trim().parse().map_err(wrong)?;
     }
     Ok(Dims(out))
 }
@@ -325,8 +331,8 @@ impl Run {
             .collect::<Option<_>>()
             .ok_or_else(|| Failure::usage("--out takes NAME=FILE"))?;
 
-        let files = std::iter::once(&*self.file).chain(more.into_iter().map(Path::new));
-        let sources = files.map(input::read).collect::<Result<Vec<_>, _>>()?;
+        let paths: Vec<&Path> = std::iter::once(&*self.file).chain(more.into_iter().map(Path::new)).collect();
+        let sources = paths.iter().map(|path| input::read(path)).collect::<Result<Vec<_>, _>>()?;
         let limits = limits::limits();
         let mut device = Device::builder();
         if limits.memory_limit() < DEFAULT_CAPACITY {
@@ -407,7 +413,7 @@ impl Run {
             set_symbol(&module, &name["sym:".len()..], value, &made)?;
         }
         check_outs(&outs, &kernel, &module, &made)?;
-        self.check_files(&outs)?;
+        check_files(&outs, &paths)?;
         let ran = run_with_progress(launch, self.json);
         let steps = steps.into_inner();
         if steps > self.trace_limit {
@@ -432,23 +438,6 @@ impl Run {
             file.commit().map_err(|e| Failure::input(format!("cannot write `{}`: {e}", path.display())))?;
         }
         self.tell(&kernel, &report, &made, &device.printed())
-    }
-
-    /// What cannot be written, or would be lost, is said before a long run, not after it.
-    fn check_files(&self, outs: &[(&str, &Path)]) -> Result<(), Failure> {
-        for (i, (name, path)) in outs.iter().enumerate() {
-            let shown = path.display();
-            if let Some((other, _)) = outs[..i].iter().find(|(_, p)| file::same(p, path)) {
-                let text = format!("--out: `{other}` and `{name}` would both be written to `{shown}`");
-                return Err(Failure::usage(text));
-            }
-            if file::same(path, &self.file) {
-                return Err(Failure::usage(format!("--out: `{shown}` is the file with the kernel")));
-            }
-            file::check_replaceable(path)
-                .map_err(|e| Failure::input(format!("--out: cannot write `{shown}`: {e}")))?;
-        }
-        Ok(())
     }
 
     fn kernel(&self, module: &Module) -> Result<Kernel, Failure> {
@@ -522,6 +511,23 @@ impl Run {
         }
         Ok(output::print(&show::table(&summaries))?)
     }
+}
+
+/// What cannot be written, or would be lost, is said before a long run, not after it.
+fn check_files(outs: &[(&str, &Path)], sources: &[&Path]) -> Result<(), Failure> {
+    for (i, (name, path)) in outs.iter().enumerate() {
+        let shown = path.display();
+        if let Some((other, _)) = outs[..i].iter().find(|(_, p)| file::same(p, path)) {
+            let text = format!("--out: `{other}` and `{name}` would both be written to `{shown}`");
+            return Err(Failure::usage(text));
+        }
+        if sources.iter().any(|source| file::same(path, source)) {
+            return Err(Failure::usage(format!("--out: `{shown}` is the file with the kernel")));
+        }
+        file::check_replaceable(path)
+            .map_err(|e| Failure::input(format!("--out: cannot write `{shown}`: {e}")))?;
+    }
+    Ok(())
 }
 
 fn warnings(module: &Module, sources: &[input::Source]) {

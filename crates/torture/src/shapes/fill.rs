@@ -64,7 +64,12 @@ const SCRATCH: usize = 7;
 impl Filler<'_> {
     /// A function with this graph.
     pub fn fill(&mut self, graph: &[Ways]) -> Func {
-        let blocks: Vec<Block> = graph.iter().enumerate().map(|(n, ways)| self.block(n, ways)).collect();
+        let mut blocks: Vec<Block> = graph.iter().enumerate().map(|(n, ways)| self.block(n, ways)).collect();
+        if self.r.percent(60) {
+            for _ in 0..1 + self.r.below(3) {
+                self.keep(&mut blocks);
+            }
+        }
         let mut layout: Vec<usize> = (0..blocks.len()).collect();
         if self.r.percent(25) {
             for _ in 0..1 + self.r.below(4) {
@@ -105,6 +110,75 @@ impl Filler<'_> {
             }
         };
         Block { insts, term }
+    }
+
+    /// What a register held before a block changed it, needed on one way out of that block and on no other: the old value and the new one are alive at
+    /// once there, and nowhere else. Where the block goes back to where the old value came from, both belong to one parameter of a loop. Or
+    /// two registers change places in the block.
+    fn keep(&mut self, blocks: &mut Vec<Block>) {
+        let stored = |r: &Reg| !matches!(r.bank, Bank::P | Bank::Q) && r.class != Class::Result;
+        let changed = |b: &Block| -> Vec<(usize, Reg)> {
+            let of = |(n, i): (usize, &Inst)| -> Vec<(usize, Reg)> {
+                let together = matches!(i.op, Op::Warp(..) | Op::Call { .. } | Op::Exchange { .. });
+                let reads = i.op.reads();
+                let to = i.op.writes().into_iter().filter(|r| !together && stored(r) && reads.contains(r));
+                to.map(|r| (n, r)).collect()
+            };
+            b.insts.iter().enumerate().flat_map(of).collect()
+        };
+        let fit: Vec<usize> = (0..blocks.len() - 1).filter(|b| !changed(&blocks[*b]).is_empty()).collect();
+        if fit.is_empty() {
+            return;
+        }
+        let b = *self.r.pick(&fit);
+        let (at, from) = *self.r.pick(&changed(&blocks[b]));
+        // Registers that are used for nothing else.
+        let old = Reg::new(from.bank, Class::Varying, 3 + self.r.below(3));
+        let mut insts = vec![Op::Move(old, Src::Reg(from)).into()];
+        if self.r.percent(20) {
+            let other = self.reg(from.bank, from.class);
+            insts.push(Op::Move(from, Src::Reg(other)).into());
+            insts.push(Op::Move(other, Src::Reg(old)).into());
+            blocks[b].insts.splice(at..at, insts);
+            return;
+        }
+        blocks[b].insts.splice(at..at, insts);
+        // The last block stays the last.
+        let (new, end) = (blocks.len() - 1, blocks.len());
+        let ways = blocks[b].term.edges().len();
+        if ways == 0 {
+            return;
+        }
+        for e in blocks.iter_mut().flat_map(|b| b.term.edges_mut()).filter(|e| e.to == new) {
+            e.to = end;
+        }
+        let n = self.r.below(ways);
+        let to = std::mem::replace(&mut blocks[b].term.edges_mut()[n].to, new);
+        let (mut insts, kept) = self.used_once_more(old);
+        insts.push(Op::Store(Place::Column(self.r.below(layout::COLUMN as usize - 1) as u8), kept));
+        let insts = insts.into_iter().map(Inst::from).collect();
+        blocks.insert(new, Block { insts, term: Term::Goto(to.into()) });
+    }
+
+    /// The register as it is, or something computed from it, in its type or another: then what is alive may be a copy of the value and not the value.
+    fn used_once_more(&mut self, old: Reg) -> (Vec<Op>, Reg) {
+        let one = match old.bank {
+            Bank::F => u64::from(1f32.to_bits()),
+            _ => 1,
+        };
+        let to = |bank| Reg::new(bank, Class::Varying, 3 + (usize::from(old.n) + 1) % 3);
+        let new = to(old.bank);
+        match (old.bank, self.r.below(4)) {
+            (_, 0) => (vec![], old),
+            (Bank::D, _) => (vec![Op::Accumulate(new, old, Src::Const(one))], new),
+            (Bank::R, 1) if self.bank(&[Bank::F]) == Bank::F => {
+                let float = to(Bank::F);
+                let one = Src::Const(u64::from(1f32.to_bits()));
+                let add = Op::Arith(Arith::Add, float, Src::Reg(float), one);
+                (vec![Op::Bits(float, old), add], float)
+            }
+            _ => (vec![Op::Arith(Arith::Add, new, Src::Reg(old), Src::Const(one))], new),
+        }
     }
 
     /// What is stored, or returned, at the end.
@@ -244,6 +318,9 @@ impl Filler<'_> {
                 let class = if self.r.percent(20) { Class::Uniform } else { Class::Varying };
                 let p = self.reg(Bank::P, class);
                 self.last_words(out);
+                if self.r.percent(50) {
+                    self.comparison(p, class, out);
+                }
                 out.push(Inst { guard: Some((p, self.r.percent(50))), op: Op::Leave { exit } });
                 return;
             }
@@ -270,7 +347,20 @@ impl Filler<'_> {
             }
             false => None,
         };
+        let again = self.once_more(&op, class);
         out.push(Inst { guard, op });
+        out.extend(again.map(Inst::from));
+    }
+
+    /// The same sum of the same registers once more, or the other way round: what value numbering must and must not take for one.
+    fn once_more(&mut self, op: &Op, class: Class) -> Option<Op> {
+        let Op::Arith(arith, d, a, b) = *op else { return None };
+        let read = [a, b].contains(&Src::Reg(d)) || matches!(arith, Arith::Shl | Arith::Shr);
+        if read || self.r.percent(85) {
+            return None;
+        }
+        let (a, b) = if self.r.percent(75) { (b, a) } else { (a, b) };
+        Some(Op::Arith(arith, self.reg(d.bank, class), a, b))
     }
 
     fn place(&mut self, own_spaces: bool) -> Place {
@@ -401,6 +491,24 @@ impl Filler<'_> {
         Op::Compare(cmp, self.r.percent(50), d, a, b)
     }
 
+    /// A comparison, or two joined, as guards are; and what has been a number in between, as in code compiled without optimisation.
+    fn comparison(&mut self, p: Reg, class: Class, out: &mut Vec<Inst>) {
+        out.push(self.compare(p, class).into());
+        if self.r.percent(25) {
+            let q = Reg::new(Bank::P, class, SCRATCH);
+            out.push(self.compare(q, class).into());
+            let op = if self.r.percent(50) { Logic::Or } else { Logic::And };
+            out.push(Op::Logic(op, p, p, q).into());
+        }
+        if self.r.percent(12) {
+            let number = Reg::new(Bank::R, class, SCRATCH);
+            let [yes, no, to] = [0; 3].map(|_| Src::Const(self.r.bits() & 1));
+            out.push(Op::Select(number, yes, no, p).into());
+            let cmp = if self.r.percent(50) { Cmp::Eq } else { Cmp::Ne };
+            out.push(Op::Compare(cmp, false, p, number, to).into());
+        }
+    }
+
     fn warp(&mut self, class: Class) -> Op {
         let n = self.r.below(32) as u8;
         let op = match self.r.below(8) {
@@ -490,7 +598,7 @@ impl Filler<'_> {
                 out.push(Op::Arith(Arith::And, bit, from, Src::Const(1 << self.r.below(4))).into());
                 out.push(Op::Compare(Cmp::Ne, false, p, bit, Src::Const(0)).into());
             }
-            _ => out.push(self.compare(p, class).into()),
+            _ => self.comparison(p, class, out),
         }
         (p, self.r.percent(50))
     }

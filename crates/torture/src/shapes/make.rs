@@ -182,3 +182,36 @@ fn add_fuel(p: &mut Program, ways: &[Way], r: &mut Random, round: usize) -> bool
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Place, Term};
+    use super::*;
+
+    /// What the slots of parameters depend on: that the old value is needed on one way out of the block that computes the new one.
+    #[test]
+    fn old_values_are_needed_where_new_ones_are_computed() {
+        let (mut ways, mut back) = (0, 0);
+        for seed in SHAPES..SHAPES + 100 {
+            let (p, _) = make(seed);
+            for f in &p.funcs {
+                let targets = |b: usize| f.blocks[b].term.targets();
+                for (at, block) in f.blocks.iter().enumerate() {
+                    let kept = |r: &Reg| r.class == Class::Varying && (3..6).contains(&r.n);
+                    let stores = block
+                        .insts
+                        .iter()
+                        .any(|i| matches!(i.op, Op::Store(Place::Column(_), r) if kept(&r)));
+                    if !stores || !matches!(block.term, Term::Goto(_)) {
+                        continue;
+                    }
+                    let froms = (0..f.blocks.len()).filter(|b| targets(*b).contains(&at));
+                    let froms: Vec<usize> = froms.filter(|b| targets(*b).len() > 1).collect();
+                    ways += froms.len();
+                    back += froms.iter().filter(|b| targets(**b).iter().any(|t| t <= b)).count();
+                }
+            }
+        }
+        assert!(ways > 40 && back > 15, "{ways} {back}");
+    }
+}
