@@ -47,6 +47,7 @@ pub fn device(state: &State, attribute: i32) -> Option<i32> {
         // What it can do.
         15 | 31 | 41 | 78 | 79 | 80 | 90 | 99 | 115 => 1,
         19 | 83 | 89 | 101 => managed,
+        91 => i32::from(state.device.memory().takes_foreign()),
         40 => 1,
         86 => 1,
         95 => i32::from(state.sm.0 >= 6),
@@ -61,7 +62,7 @@ pub fn device(state: &State, attribute: i32) -> Option<i32> {
         69..=72 => 131_072,
         44 => 0,
         // Pageable memory, memory operations of streams, several devices, virtual memory, handles, clusters and what came later.
-        84 | 85 | 88 | 91..=94 | 96 | 98 | 100 | 102..=105 | 107..=110 | 112..=114 | 116..=161 => 0,
+        84 | 85 | 88 | 92..=94 | 96 | 98 | 100 | 102..=105 | 107..=110 | 112..=114 | 116..=161 => 0,
         _ => return None,
     })
 }

@@ -303,8 +303,10 @@ runtime_api! {
             Some(MemoryKind::Managed) => (3, 0, at, at),
             Some(_) => (2, 0, at, 0),
             None if state.is_device(at) => (2, 0, at, 0),
-            None if state.is_pinned(at) => (1, 0, 0, at),
-            None => (0, -2, 0, at),
+            None => match state.registered(at) {
+                Some((_, found)) => (1, 0, if found.mapped { at } else { 0 }, at),
+                None => (0, -2, 0, at),
+            },
         };
         // SAFETY: as above.
         unsafe { out(to, PointerAttributes { kind, device, device_pointer, host_pointer }) }
