@@ -122,6 +122,16 @@ impl Copy {
         self.width == 0 || self.height == 0 || self.depth == 0
     }
 
+    /// The copy, if the sides that are to be the device's are memory that it can use.
+    pub fn between(self, to_device: bool, from_device: bool) -> Result<Copy, Code> {
+        let state = state::state()?;
+        let good = |side: Side, device: bool| !device || state.is_pinned(side.at);
+        match self.is_empty() || good(self.to, to_device) && good(self.from, from_device) {
+            true => Ok(self),
+            false => Err(errors::INVALID_VALUE),
+        }
+    }
+
     fn rows(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let at = |side: Side, y: u64, z: u64| side.at + y * side.pitch + z * side.slice;
         (0..self.depth)

@@ -147,27 +147,27 @@ api! {
     }
 
     fn cuMemcpyHtoD_v2 / cuMemcpyHtoD_v2_ptds(to: CUdeviceptr, from: *const c_void, bytes: usize) {
-        copy_now(Copy::row(to, address(from), bytes as u64), 0)
+        copy_now(Copy::row(to, address(from), bytes as u64).between(true, false)?, 0)
     }
 
     fn cuMemcpyDtoH_v2 / cuMemcpyDtoH_v2_ptds(to: *mut c_void, from: CUdeviceptr, bytes: usize) {
-        copy_now(Copy::row(address(to), from, bytes as u64), 0)
+        copy_now(Copy::row(address(to), from, bytes as u64).between(false, true)?, 0)
     }
 
     fn cuMemcpyDtoD_v2 / cuMemcpyDtoD_v2_ptds(to: CUdeviceptr, from: CUdeviceptr, bytes: usize) {
-        copy_now(Copy::row(to, from, bytes as u64), 0)
+        copy_now(Copy::row(to, from, bytes as u64).between(true, true)?, 0)
     }
 
     fn cuMemcpyHtoDAsync_v2 / cuMemcpyHtoDAsync_v2_ptsz(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: Handle) {
-        copy_async(Copy::row(to, address(from), bytes as u64), stream)
+        copy_async(Copy::row(to, address(from), bytes as u64).between(true, false)?, stream)
     }
 
     fn cuMemcpyDtoHAsync_v2 / cuMemcpyDtoHAsync_v2_ptsz(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: Handle) {
-        copy_async(Copy::row(address(to), from, bytes as u64), stream)
+        copy_async(Copy::row(address(to), from, bytes as u64).between(false, true)?, stream)
     }
 
     fn cuMemcpyDtoDAsync_v2 / cuMemcpyDtoDAsync_v2_ptsz(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: Handle) {
-        copy_async(Copy::row(to, from, bytes as u64), stream)
+        copy_async(Copy::row(to, from, bytes as u64).between(true, true)?, stream)
     }
 
     fn cuMemcpyPeer / cuMemcpyPeer_ptds(to: CUdeviceptr, _to: Handle, from: CUdeviceptr, _from: Handle, bytes: usize) {

@@ -127,7 +127,22 @@ pub(super) fn copy_3d(params: *const Copy3d) -> Result<Copy, Code> {
     };
     let Extent { x, y, z } = p.extent;
     let (width, height, depth) = (x as u64, y as u64, z as u64);
-    Ok(Copy { to: side(p.dst, p.dst_pos), from: side(p.src, p.src_pos), width, height, depth, taken: None })
+    let copy =
+        Copy { to: side(p.dst, p.dst_pos), from: side(p.src, p.src_pos), width, height, depth, taken: None };
+    directed(copy, p.kind)
+}
+
+/// What the direction says of both sides: 0 host to host, 1 to the device, 2 from it, 3 within it, 4 told by the addresses.
+fn directed(copy: Copy, kind: c_int) -> Result<Copy, Code> {
+    let (to, from) = match kind {
+        0 | 4 => (false, false),
+        1 => (true, false),
+        2 => (false, true),
+        3 => (true, true),
+        // `cudaErrorInvalidMemcpyDirection`
+        _ => return Err(Code(21)),
+    };
+    copy.between(to, from)
 }
 
 fn copy_2d(
@@ -190,14 +205,14 @@ runtime_api! {
         ok(unsafe { driver::cuMemHostAlloc(to, bytes, 0) })
     }
 
-    fn cudaMemcpy / cudaMemcpy_ptds(to: *mut c_void, from: *const c_void, bytes: usize, _kind: c_int) {
+    fn cudaMemcpy / cudaMemcpy_ptds(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int) {
         ensure()?;
-        copy_now(Copy::row(address(to), address(from), bytes as u64), 0)
+        copy_now(directed(Copy::row(address(to), address(from), bytes as u64), kind)?, 0)
     }
 
-    fn cudaMemcpyAsync / cudaMemcpyAsync_ptsz(to: *mut c_void, from: *const c_void, bytes: usize, _kind: c_int, stream: Handle) {
+    fn cudaMemcpyAsync / cudaMemcpyAsync_ptsz(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int, stream: Handle) {
         ensure()?;
-        copy_async(Copy::row(address(to), address(from), bytes as u64), stream)
+        copy_async(directed(Copy::row(address(to), address(from), bytes as u64), kind)?, stream)
     }
 
     fn cudaMemcpyPeer(to: *mut c_void, _to: c_int, from: *const c_void, _from: c_int, bytes: usize) {
@@ -205,14 +220,14 @@ runtime_api! {
         copy_now(Copy::row(address(to), address(from), bytes as u64), 0)
     }
 
-    fn cudaMemcpy2D / cudaMemcpy2D_ptds(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, _kind: c_int) {
+    fn cudaMemcpy2D / cudaMemcpy2D_ptds(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int) {
         ensure()?;
-        copy_now(copy_2d(to, to_pitch, from, from_pitch, width, height)?, 0)
+        copy_now(directed(copy_2d(to, to_pitch, from, from_pitch, width, height)?, kind)?, 0)
     }
 
-    fn cudaMemcpy2DAsync / cudaMemcpy2DAsync_ptsz(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, _kind: c_int, stream: Handle) {
+    fn cudaMemcpy2DAsync / cudaMemcpy2DAsync_ptsz(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int, stream: Handle) {
         ensure()?;
-        copy_async(copy_2d(to, to_pitch, from, from_pitch, width, height)?, stream)
+        copy_async(directed(copy_2d(to, to_pitch, from, from_pitch, width, height)?, kind)?, stream)
     }
 
     fn cudaMemcpy3D / cudaMemcpy3D_ptds(params: *const Copy3d) {
@@ -225,20 +240,20 @@ runtime_api! {
         copy_async(copy_3d(params)?, stream)
     }
 
-    fn cudaMemcpyToSymbol / cudaMemcpyToSymbol_ptds(of: *const c_void, from: *const c_void, count: usize, offset: usize, _kind: c_int) {
-        copy_now(Copy::row(symbol(of, offset, count)?, address(from), count as u64), 0)
+    fn cudaMemcpyToSymbol / cudaMemcpyToSymbol_ptds(of: *const c_void, from: *const c_void, count: usize, offset: usize, kind: c_int) {
+        copy_now(directed(Copy::row(symbol(of, offset, count)?, address(from), count as u64), kind)?, 0)
     }
 
-    fn cudaMemcpyFromSymbol / cudaMemcpyFromSymbol_ptds(to: *mut c_void, of: *const c_void, count: usize, offset: usize, _kind: c_int) {
-        copy_now(Copy::row(address(to), symbol(of, offset, count)?, count as u64), 0)
+    fn cudaMemcpyFromSymbol / cudaMemcpyFromSymbol_ptds(to: *mut c_void, of: *const c_void, count: usize, offset: usize, kind: c_int) {
+        copy_now(directed(Copy::row(address(to), symbol(of, offset, count)?, count as u64), kind)?, 0)
     }
 
-    fn cudaMemcpyToSymbolAsync / cudaMemcpyToSymbolAsync_ptsz(of: *const c_void, from: *const c_void, count: usize, offset: usize, _kind: c_int, stream: Handle) {
-        copy_async(Copy::row(symbol(of, offset, count)?, address(from), count as u64), stream)
+    fn cudaMemcpyToSymbolAsync / cudaMemcpyToSymbolAsync_ptsz(of: *const c_void, from: *const c_void, count: usize, offset: usize, kind: c_int, stream: Handle) {
+        copy_async(directed(Copy::row(symbol(of, offset, count)?, address(from), count as u64), kind)?, stream)
     }
 
-    fn cudaMemcpyFromSymbolAsync / cudaMemcpyFromSymbolAsync_ptsz(to: *mut c_void, of: *const c_void, count: usize, offset: usize, _kind: c_int, stream: Handle) {
-        copy_async(Copy::row(address(to), symbol(of, offset, count)?, count as u64), stream)
+    fn cudaMemcpyFromSymbolAsync / cudaMemcpyFromSymbolAsync_ptsz(to: *mut c_void, of: *const c_void, count: usize, offset: usize, kind: c_int, stream: Handle) {
+        copy_async(directed(Copy::row(address(to), symbol(of, offset, count)?, count as u64), kind)?, stream)
     }
 
     fn cudaMemset / cudaMemset_ptds(at: u64, value: c_int, count: usize) {
