@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #define CHECK(call) do { cudaError_t e_ = (call); if (e_ != cudaSuccess) { printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); exit(1); } } while (0)
-#define EXPECT(call, want) do { cudaError_t e_ = (call); if (e_ != (want)) printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); } while (0)
 #include <cstdint>
 __global__ void iota(int* p, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) p[i] = i; }
 __global__ void sum(const int* p, int n, int* out) { int s = 0; for (int i = threadIdx.x; i < n; i += 32) s += p[i]; for (int o = 16; o; o >>= 1) s += __shfl_down_sync(~0u, s, o); if (!threadIdx.x) *out = s; }

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #define CHECK(call) do { cudaError_t e_ = (call); if (e_ != cudaSuccess) { printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); exit(1); } } while (0)
-#define EXPECT(call, want) do { cudaError_t e_ = (call); if (e_ != (want)) printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); } while (0)
 #include <cstring>
 int main() {
     unsigned char src[10 * 10 * 10], dst[64]; for (int i = 0; i < 1000; i++) src[i] = (unsigned char)(i % 256);

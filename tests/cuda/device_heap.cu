@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #define CHECK(call) do { cudaError_t e_ = (call); if (e_ != cudaSuccess) { printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); exit(1); } } while (0)
-#define EXPECT(call, want) do { cudaError_t e_ = (call); if (e_ != (want)) printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); } while (0)
 #include <cassert>
 struct N { int v; N* next; }; __device__ N* head; __device__ int lock_;
 __global__ void push() { N* n = new N; n->v = blockIdx.x * blockDim.x + threadIdx.x; N* old = head; for (;;) { n->next = old; N* seen = (N*)atomicCAS((unsigned long long*)&head, (unsigned long long)old, (unsigned long long)n); if (seen == old) break; old = seen; } }

@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #define CHECK(call) do { cudaError_t e_ = (call); if (e_ != cudaSuccess) { printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); exit(1); } } while (0)
-#define EXPECT(call, want) do { cudaError_t e_ = (call); if (e_ != (want)) printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); } while (0)
 #include <cstring>
 int main() {
     int n, d, can; CHECK(cudaGetDeviceCount(&n)); printf("count %d\n", n); CHECK(cudaGetDevice(&d)); printf("device %d\n", d); cudaError_t r = cudaDeviceCanAccessPeer(&can, 0, 0); if ((r == cudaSuccess && can == 0) || r == cudaErrorInvalidDevice) printf("peer self cudaErrorInvalidDevice or 0\n"); else printf("peer %s %d\n", cudaGetErrorName(r), can); cudaGetLastError();

@@ -20,7 +20,6 @@
 #include <cstdio>
 #include <cstdlib>
 #define CHECK(call) do { cudaError_t e_ = (call); if (e_ != cudaSuccess) { printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); exit(1); } } while (0)
-#define EXPECT(call, want) do { cudaError_t e_ = (call); if (e_ != (want)) printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); } while (0)
 __global__ void five(int* p) { *p = 5; }
 __global__ void wild(int* p) { p[1 << 28] = 1; }
 __global__ void crooked(char* p) { *(int*)(p + 1) = 1; }

@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #define CHECK(call) do { cudaError_t e_ = (call); if (e_ != cudaSuccess) { printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); exit(1); } } while (0)
-#define EXPECT(call, want) do { cudaError_t e_ = (call); if (e_ != (want)) printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); } while (0)
 __global__ void set(int* p, int v) { *p = v; }
 __global__ void sq(int* a, const int* b) { *a = *b * *b; }
 __global__ void shl(int* p, int i) { p[i] = 2 << i; }

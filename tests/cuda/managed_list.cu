@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #define CHECK(call) do { cudaError_t e_ = (call); if (e_ != cudaSuccess) { printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); exit(1); } } while (0)
-#define EXPECT(call, want) do { cudaError_t e_ = (call); if (e_ != (want)) printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); } while (0)
 struct Node { int value; Node* next; };
 __global__ void walk(Node* n, int* sum, int* count) { for (; n; n = n->next) { *sum += n->value; ++*count; } }
 int main() {

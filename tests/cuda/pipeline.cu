@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstdlib>
 #define CHECK(call) do { cudaError_t e_ = (call); if (e_ != cudaSuccess) { printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); exit(1); } } while (0)
-#define EXPECT(call, want) do { cudaError_t e_ = (call); if (e_ != (want)) printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); } while (0)
 #include <vector>
 // Four streams, double-buffered chunks: copy in, two kernels, copy out; a fifth stream joins by events.
 __global__ void square(float* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= x[i]; }

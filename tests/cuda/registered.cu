@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #define CHECK(call) do { cudaError_t e_ = (call); if (e_ != cudaSuccess) { printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); exit(1); } } while (0)
-#define EXPECT(call, want) do { cudaError_t e_ = (call); if (e_ != (want)) printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); } while (0)
 #include <vector>
 __global__ void dbl(int* p, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) p[i] *= 2; }
 int main() {

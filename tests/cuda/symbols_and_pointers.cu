@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #define CHECK(call) do { cudaError_t e_ = (call); if (e_ != cudaSuccess) { printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); exit(1); } } while (0)
-#define EXPECT(call, want) do { cudaError_t e_ = (call); if (e_ != (want)) printf("%d: %s: %s\n", __LINE__, #call, cudaGetErrorName(e_)); } while (0)
 struct Conf { int n; float x; };
 __constant__ int table[4]; __constant__ Conf conf; __device__ int counter; __device__ float* where; __managed__ int shared_value = 1;
 typedef int (*Op)(int, int);

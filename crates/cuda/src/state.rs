@@ -71,6 +71,8 @@ pub enum Object {
     GraphExec(Arc<Mutex<GraphExec>>),
     /// Something of the program's that graphs refer to.
     User(Arc<crate::driver::UserObject>),
+    /// An array.
+    Array(Arc<crate::driver::ArrayObject>),
     /// A linker.
     Linker(Arc<Mutex<crate::driver::link::Linker>>),
 }
@@ -155,6 +157,8 @@ pub enum MemoryKind {
     Managed,
     /// The shadow of a constant.
     Constant,
+    /// The elements of an array.
+    Array,
     /// The device, as long as the graph that allocates it is there.
     Graph,
 }
@@ -459,6 +463,22 @@ impl State {
         });
     }
 
+    /// Does something on a stream that takes no time, and then lets it wait for an event.
+    pub fn queue_then_wait(
+        &self,
+        on: &Arc<StreamObject>,
+        begin: impl FnOnce() + Send + 'static,
+        until: &Event,
+    ) {
+        let _one = lock(&self.order);
+        self.order(on);
+        on.stream.enqueue(move || {
+            begin();
+            Ok(())
+        });
+        on.stream.wait(until);
+    }
+
     /// Records an event with the same order.
     pub fn mark(&self, on: &Arc<StreamObject>, event: &Event) {
         let _one = lock(&self.order);
@@ -525,6 +545,8 @@ impl State {
 
     /// Begins anew after a fault: the streams that had it are dead.
     pub fn reset(&self) {
+        // Who waits for a value would wait for good.
+        crate::driver::release_all();
         let _ = self.wait_all();
         *self.null.write().unwrap_or_else(|e| e.into_inner()) =
             Arc::new(StreamObject::new(&self.device, 0, 0, 0));

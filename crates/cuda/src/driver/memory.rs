@@ -44,7 +44,7 @@ unsafe fn pointer_attribute(to: *mut c_void, attribute: c_int, address: u64) -> 
             3 if !mapped => return Err(errors::INVALID_VALUE),
             3 => to.cast::<u64>().write(address),
             4 => match kind {
-                MemoryKind::Device | MemoryKind::Graph | MemoryKind::Constant => {
+                MemoryKind::Device | MemoryKind::Graph | MemoryKind::Constant | MemoryKind::Array => {
                     return Err(errors::INVALID_VALUE);
                 }
                 _ => to.cast::<u64>().write(address),

@@ -1,5 +1,6 @@
 //! Memory.
 
+use super::array::{array_side, element};
 use super::{ensure, ok, variable_of};
 use crate::driver::{self, copy_async, copy_now};
 use crate::errors::{self, Code};
@@ -112,28 +113,38 @@ pub(super) fn copy_3d(params: *const Copy3d) -> Result<Copy, Code> {
     }
     // SAFETY: the callers' promise.
     let p = unsafe { *params };
-    if p.src_array != 0 || p.dst_array != 0 {
-        crate::log::explain("copies to and from arrays are not supported yet");
-        return Err(errors::NOT_SUPPORTED);
+    let Extent { mut x, y, z } = p.extent;
+    // Where an array takes part, the extent is in its elements.
+    for array in [p.src_array, p.dst_array].into_iter().filter(|a| *a != 0).take(1) {
+        x = x.checked_mul(element(array)?).ok_or(errors::INVALID_VALUE)?;
     }
-    let side = |ptr: PitchedPtr, pos: Extent| {
+    let side = |array: Handle, ptr: PitchedPtr, pos: Extent| {
+        if array != 0 {
+            let at = pos.x.checked_mul(element(array)?).ok_or(errors::INVALID_VALUE)?;
+            return array_side(array, [at, pos.y, pos.z], [x, y, z]);
+        }
         let pitch = ptr.pitch as u64;
         let slice = pitch * ptr.y as u64;
-        Side {
+        Ok(Side {
             at: address(ptr.ptr) + pos.x as u64 + pos.y as u64 * pitch + pos.z as u64 * slice,
             pitch,
             slice,
-        }
+        })
     };
-    let Extent { x, y, z } = p.extent;
     let (width, height, depth) = (x as u64, y as u64, z as u64);
-    let copy =
-        Copy { to: side(p.dst, p.dst_pos), from: side(p.src, p.src_pos), width, height, depth, taken: None };
+    let copy = Copy {
+        to: side(p.dst_array, p.dst, p.dst_pos)?,
+        from: side(p.src_array, p.src, p.src_pos)?,
+        width,
+        height,
+        depth,
+        taken: None,
+    };
     directed(copy, p.kind)
 }
 
 /// What the direction says of both sides: 0 host to host, 1 to the device, 2 from it, 3 within it, 4 told by the addresses.
-fn directed(copy: Copy, kind: c_int) -> Result<Copy, Code> {
+pub(super) fn directed(copy: Copy, kind: c_int) -> Result<Copy, Code> {
     let (to, from) = match kind {
         0 | 4 => (false, false),
         1 => (true, false),

@@ -2,6 +2,7 @@
 //!
 //! A program built by nvcc with `-cudart shared` registers its fat binaries, kernels and variables before `main`; nothing of it is loaded until it is used.
 
+mod array;
 mod basics;
 mod graph;
 mod launch;
@@ -9,6 +10,7 @@ mod memory;
 mod properties;
 mod register;
 
+pub use array::*;
 pub use basics::*;
 pub use graph::*;
 pub use launch::*;
