@@ -22,7 +22,13 @@ static cudaGraph_t record(cudaStream_t s, int* d, int* h, int v) {
 }
 int main() {
     int *d, *h; CHECK(cudaMalloc(&d, 64)); CHECK(cudaMallocHost(&h, 64)); cudaStream_t s, t; CHECK(cudaStreamCreate(&s)); CHECK(cudaStreamCreate(&t));
-    cudaGraph_t g = record(s, d, h, 3); size_t nodes = 0, edges = 0; CHECK(cudaGraphGetNodes(g, nullptr, &nodes)); CHECK(cudaGraphGetEdges(g, nullptr, nullptr, nullptr, &edges)); printf("nodes %zu edges %zu\n", nodes, edges);
+    cudaGraph_t g = record(s, d, h, 3); size_t nodes = 0, edges = 0; CHECK(cudaGraphGetNodes(g, nullptr, &nodes));
+#if CUDART_VERSION >= 13000
+    CHECK(cudaGraphGetEdges(g, nullptr, nullptr, nullptr, &edges));
+#else
+    CHECK(cudaGraphGetEdges(g, nullptr, nullptr, &edges));
+#endif
+   ; printf("nodes %zu edges %zu\n", nodes, edges);
     cudaGraphExec_t e; CHECK(cudaGraphInstantiate(&e, g, 0)); CHECK(cudaGraphUpload(e, s)); CHECK(cudaGraphLaunch(e, s)); CHECK(cudaStreamSynchronize(s)); printf("captured %d %d\n", h[0], h[1]);
     cudaStreamCaptureStatus st; CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed)); CHECK(cudaStreamIsCapturing(s, &st)); printf("status %d\n", st); cudaGraph_t empty; CHECK(cudaStreamEndCapture(s, &empty));
     cudaGraph_t g2 = record(s, d, h, 5); cudaGraphExecUpdateResultInfo info; cudaError_t r = cudaGraphExecUpdate(e, g2, &info); printf("update %d result %d\n", r, info.result); CHECK(cudaGraphLaunch(e, s)); CHECK(cudaStreamSynchronize(s)); printf("updated %d %d\n", h[0], h[1]);

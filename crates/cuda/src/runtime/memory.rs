@@ -340,8 +340,8 @@ runtime_api! {
 }
 
 forward! {
-    fn cudaMemAdvise(at: u64, count: usize, advice: c_int, location: u64) = cuMemAdvise_v2;
-    fn cudaMemPrefetchAsync / cudaMemPrefetchAsync_ptsz(at: u64, count: usize, location: u64, flags: c_uint, stream: Handle) = cuMemPrefetchAsync_v2;
+    fn hostwarp13_cudaMemAdvise(at: u64, count: usize, advice: c_int, location: u64) = cuMemAdvise_v2;
+    fn hostwarp13_cudaMemPrefetchAsync / hostwarp13_cudaMemPrefetchAsync_ptsz(at: u64, count: usize, location: u64, flags: c_uint, stream: Handle) = cuMemPrefetchAsync_v2;
     fn cudaMemRangeGetAttribute(to: *mut c_void, size: usize, attribute: c_int, at: u64, count: usize) = cuMemRangeGetAttribute;
     fn cudaMemRangeGetAttributes(to: *mut *mut c_void, sizes: *const usize, attributes: *const c_int, number: usize, at: u64, count: usize) = cuMemRangeGetAttributes;
     fn cudaMallocFromPoolAsync / cudaMallocFromPoolAsync_ptsz(to: *mut u64, bytes: usize, pool: Handle, stream: Handle) = cuMemAllocFromPoolAsync;

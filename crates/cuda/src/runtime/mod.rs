@@ -9,6 +9,7 @@ mod launch;
 mod memory;
 mod properties;
 mod register;
+mod twelve;
 
 pub use array::*;
 pub use basics::*;
@@ -17,6 +18,7 @@ pub use launch::*;
 pub use memory::*;
 pub use properties::*;
 pub use register::*;
+pub use twelve::*;
 
 use crate::driver;
 use crate::errors::Code;
