@@ -57,6 +57,8 @@ fn collect(directory: &Path, defined: &mut HashSet<String>) {
                 let Some(line) = line.strip_prefix("fn ") else { continue };
                 let head = line.split('(').next().unwrap_or("");
                 for name in head.split('/').map(str::trim) {
+                    // These names are the small libraries' (`runtime/twelve.rs`).
+                    let name = name.strip_prefix("hostwarp13_").unwrap_or(name);
                     if name.starts_with("cu") || name.starts_with("__cuda") {
                         defined.insert(name.to_string());
                     }

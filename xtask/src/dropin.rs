@@ -14,6 +14,36 @@ pub fn said<T, E: std::fmt::Display>(result: std::result::Result<T, E>, what: &P
     result.map_err(|e| format!("{}: {e}", what.display()))
 }
 
+/// Functions of the runtime whose parameters are others in CUDA 13 than in CUDA 12. `libcuda.so.1` has both, as `hostwarp12_NAME` and `hostwarp13_NAME`; the
+/// small libraries carry the name.
+const OF_EACH_VERSION: &[&str] = &[
+    "cudaGraphAddDependencies",
+    "cudaGraphAddNode",
+    "cudaGraphGetEdges",
+    "cudaGraphNodeGetDependencies",
+    "cudaGraphNodeGetDependentNodes",
+    "cudaGraphRemoveDependencies",
+    "cudaMemAdvise",
+    "cudaMemPrefetchAsync",
+    "cudaMemPrefetchAsync_ptsz",
+    "cudaStreamGetCaptureInfo",
+    "cudaStreamGetCaptureInfo_ptsz",
+    "cudaStreamUpdateCaptureDependencies",
+    "cudaStreamUpdateCaptureDependencies_ptsz",
+];
+
+/// The small library: jumps, as parameters are none of its business.
+fn jumps(major: &str) -> String {
+    let mut text = "#if defined(__x86_64__)\n#define JUMP \"jmp \"\n#define TO \"@PLT\"\n#else\n#define JUMP \"b \"\n#define TO \"\"\n#endif\n".to_string();
+    text += "int hostwarp_cudart(void) { return 0; }\n";
+    for name in OF_EACH_VERSION {
+        text += &format!(
+            "__asm__(\".text\\n.globl {name}\\n.type {name},%function\\n{name}: \" JUMP \"hostwarp{major}_{name}\" TO \"\\n.size {name},.-{name}\\n\");\n"
+        );
+    }
+    text
+}
+
 /// Fills `target/dropin` with `libcuda.so.1`, `libcudart.so.13` and `.12`: one library, and two small ones that carry the version nodes programs
 /// were linked against. Beside them `libhostwarp.so` with its header, which is `libgpuocelot.so` too.
 pub fn build() -> Result {
@@ -43,9 +73,15 @@ pub fn directory() -> Result<PathBuf> {
     for major in ["12", "13"] {
         let name = format!("libcudart.so.{major}");
         let (script, shim) = (out.join(format!("{name}.map")), out.join(&name));
-        said(fs::write(&script, format!("{name} {{ global: hostwarp_cudart; local: *; }};\n")), &script)?;
+        said(
+            fs::write(
+                &script,
+                format!("{name} {{ global: hostwarp_cudart; {}; local: *; }};\n", OF_EACH_VERSION.join("; ")),
+            ),
+            &script,
+        )?;
         let source = out.join("shim.c");
-        said(fs::write(&source, "int hostwarp_cudart(void) { return 0; }\n"), &source)?;
+        said(fs::write(&source, jumps(major)), &source)?;
         let (path, script) = (shim.display().to_string(), script.display().to_string());
         let options = [
             "-shared".to_string(),
@@ -85,12 +121,13 @@ pub fn nvcc() -> Result<PathBuf> {
 pub fn programs() -> Result {
     let (dropin, nvcc) = (directory()?, nvcc()?);
     let home = nvcc.parent().and_then(Path::parent).ok_or("nvcc has no directory")?.to_path_buf();
-    let out = root().join("target/cuda-programs");
+    let major = if home.join("lib/libcudart.so.13").exists() { 13 } else { 12 };
+    let out = root().join(format!("target/cuda-programs-{major}"));
     said(fs::create_dir_all(&out), &out)?;
     // The real one to link against, so that programs are what their users have; the drop-in takes its place when they run.
     let link = out.join("libcudart.so");
     if !link.exists() {
-        said(symlink(home.join("lib/libcudart.so.13"), &link), &link)?;
+        said(symlink(home.join(format!("lib/libcudart.so.{major}")), &link), &link)?;
     }
     let sources = root().join("tests/cuda");
     let mut all: Vec<PathBuf> =
@@ -98,6 +135,13 @@ pub fn programs() -> Result {
     all.retain(|p| p.extension().is_some_and(|e| e == "cu"));
     all.sort();
     let mut failed = vec![];
+    // `// cuda: 13` at its head: what it calls is not in CUDA 12.
+    let of_all = all.len();
+    all.retain(|source| {
+        let since = fs::read_to_string(source).map(|text| heads(&text, "// cuda: ")).unwrap_or_default();
+        since.iter().all(|n| n.trim().parse::<u32>().is_ok_and(|n| n <= major))
+    });
+    println!("CUDA {major}: {} of {of_all} programs are for it", all.len());
     for source in &all {
         let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         match one(source, &out.join(&name), (&nvcc, &home, &dropin)) {

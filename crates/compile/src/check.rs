@@ -20,7 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
 /// The newest PTX version of each major one, from 1 on.
-const VERSIONS: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 4];
+const VERSIONS: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 5];
 
 /// The targets there are, with the PTX version (major × 10 + minor) that brought each.
 const TARGETS: &[(u32, u32)] = &[
@@ -336,14 +336,25 @@ impl<'m> Checker<'m> {
 
     fn version(&mut self, d: Directive<'m>) {
         let Some(argument) = d.arguments().get(0) else { return };
-        let known = self.syntax.version().filter(|(major, minor)| {
+        let newest = (VERSIONS.len() as u32, VERSIONS[VERSIONS.len() - 1]);
+        let help = format!("the newest known is {}.{}", newest.0, newest.1);
+        let exists = |(major, minor): (u32, u32)| {
             let newest = major.checked_sub(1).and_then(|i| VERSIONS.get(i as usize));
-            newest.is_some_and(|newest| minor <= newest)
-        });
-        let Some((major, minor)) = known else {
-            let text = format!("there is no PTX version {}", argument.text());
-            let help = format!("the newest known is {}.{}", VERSIONS.len(), VERSIONS[VERSIONS.len() - 1]);
-            return self.report(Diagnostic::new(Code::BadVersion, text, argument.span()).help(help));
+            newest.is_some_and(|newest| minor <= *newest)
+        };
+        let (major, minor) = match self.syntax.version() {
+            Some(version) if exists(version) => version,
+            // Of a compiler that is newer than Hostwarp: most of its modules have nothing new.
+            Some(version) if version > newest && version.0 <= newest.0 + 1 => {
+                let text = format!("PTX {} is newer than Hostwarp", argument.text());
+                let help = help + "; what is newer is reported where it stands";
+                self.report(Diagnostic::new(Code::NewerVersion, text, argument.span()).help(help));
+                newest
+            }
+            _ => {
+                let text = format!("there is no PTX version {}", argument.text());
+                return self.report(Diagnostic::new(Code::BadVersion, text, argument.span()).help(help));
+            }
         };
         self.out.version = self.out.version.max((major, minor));
         self.env.ptx = (major * 10 + minor) as u16;

@@ -45,8 +45,9 @@ pub fn device(state: &State, attribute: i32) -> Option<i32> {
         76 => state.sm.1,
         87 => 2,
         // What it can do.
-        15 | 31 | 41 | 78 | 79 | 80 | 90 | 99 | 115 => 1,
+        15 | 31 | 41 | 78 | 79 | 80 | 90 | 92..=94 | 99 | 115 | 122 | 123 => 1,
         19 | 83 | 89 | 101 => managed,
+        91 => i32::from(state.device.memory().takes_foreign()),
         40 => 1,
         86 => 1,
         95 => i32::from(state.sm.0 >= 6),
@@ -60,8 +61,8 @@ pub fn device(state: &State, attribute: i32) -> Option<i32> {
         29 | 43 | 62 | 65 | 68 => 2048,
         69..=72 => 131_072,
         44 => 0,
-        // Pageable memory, memory operations of streams, several devices, virtual memory, handles, clusters and what came later.
-        84 | 85 | 88 | 91..=94 | 96 | 98 | 100 | 102..=105 | 107..=110 | 112..=114 | 116..=161 => 0,
+        // Pageable memory, several devices, virtual memory, handles, clusters and what came later.
+        84 | 85 | 88 | 96 | 98 | 100 | 102..=105 | 107..=110 | 112..=114 | 116..=121 | 124..=161 => 0,
         _ => return None,
     })
 }

@@ -11,7 +11,7 @@
 //!
 //! The functions take C's pointers, and whoever calls them promises what CUDA's manual asks: they point where they should, for as long as they
 //! should. Handles are numbers that are looked up, so a wrong one is an error, not a crash. Host memory is touched only where a
-//! call names it; kernels run behind the library's checks and reach device memory alone.
+//! call names it; kernels run behind the library's checks and reach device memory alone, and what the program registers for them.
 //! Panics stop at the boundary (`log::guard`) and become `CUDA_ERROR_UNKNOWN`.
 #![recursion_limit = "512"]
 #![allow(non_snake_case, non_camel_case_types, clippy::missing_safety_doc, clippy::too_many_arguments)]

@@ -82,6 +82,8 @@ pub fn guard(name: &str, body: impl FnOnce() -> Result<(), Code>) -> i32 {
         }
     };
     if traced() {
+        // Those whose parameters differ between CUDA 12 and 13 go by their own names.
+        let name = name.trim_start_matches("hostwarp12_").trim_start_matches("hostwarp13_");
         match code {
             0 => eprintln!("hostwarp: {name}"),
             _ => eprintln!("hostwarp: {name} = {code} ({})", errors::name(code).unwrap_or("?")),

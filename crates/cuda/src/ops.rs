@@ -17,6 +17,15 @@ pub enum Op {
     Copy(Copy),
     /// A fill.
     Fill(Fill),
+    /// A word written to memory, of 64 bits or 32.
+    Value {
+        /// Its address.
+        at: u64,
+        /// What is written.
+        value: u64,
+        /// Whether it has 64 bits.
+        wide: bool,
+    },
     /// A call of the host's.
     Host(HostCall),
     /// An allocation of a graph's, which is made with the node.
@@ -120,6 +129,16 @@ impl Copy {
     /// Whether there is nothing to copy.
     pub fn is_empty(&self) -> bool {
         self.width == 0 || self.height == 0 || self.depth == 0
+    }
+
+    /// The copy, if the sides that are to be the device's are memory that it can use.
+    pub fn between(self, to_device: bool, from_device: bool) -> Result<Copy, Code> {
+        let state = state::state()?;
+        let good = |side: Side, device: bool| !device || state.is_pinned(side.at);
+        match self.is_empty() || good(self.to, to_device) && good(self.from, from_device) {
+            true => Ok(self),
+            false => Err(errors::INVALID_VALUE),
+        }
     }
 
     fn rows(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
@@ -258,6 +277,20 @@ impl Op {
             Op::Kernel(launch) => launch.builder().run().map(drop),
             Op::Copy(copy) => copy.run(state),
             Op::Fill(fill) => fill.run(state),
+            Op::Value { at, value, wide } => {
+                let memory = state.device.memory();
+                let stored = match wide {
+                    true => memory.store(*at, *value),
+                    false => memory.store(*at, *value as u32),
+                };
+                let size = if *wide { 8 } else { 4 };
+                let access = hostwarp::memory::Access::HostWrite;
+                stored.map_err(|kind| {
+                    let fault = memory.fault(kind, hostwarp::memory::Space::Global, *at, size, access);
+                    Error::Memory(fault.into())
+                })?;
+                state.update_constant(*at, size)
+            }
             Op::Host(HostCall::Function(function, data)) => {
                 function(std::ptr::with_exposed_provenance_mut::<c_void>(*data));
                 Ok(())
@@ -288,6 +321,8 @@ impl Op {
             Op::Kernel(_) => 0,
             Op::Copy(_) => 1,
             Op::Fill(_) => 2,
+            // `CU_GRAPH_NODE_TYPE_BATCH_MEM_OP`
+            Op::Value { .. } => 12,
             Op::Host(_) => 3,
             Op::Graph(_) => 4,
             Op::Empty => 5,

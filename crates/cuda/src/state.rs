@@ -71,6 +71,8 @@ pub enum Object {
     GraphExec(Arc<Mutex<GraphExec>>),
     /// Something of the program's that graphs refer to.
     User(Arc<crate::driver::UserObject>),
+    /// An array.
+    Array(Arc<crate::driver::ArrayObject>),
     /// A linker.
     Linker(Arc<Mutex<crate::driver::link::Linker>>),
 }
@@ -155,6 +157,8 @@ pub enum MemoryKind {
     Managed,
     /// The shadow of a constant.
     Constant,
+    /// The elements of an array.
+    Array,
     /// The device, as long as the graph that allocates it is there.
     Graph,
 }
@@ -174,6 +178,21 @@ pub struct Allocation {
     pub pool: usize,
 }
 
+/// Host memory that is registered.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
+    /// Its size.
+    pub size: u64,
+    /// The flags it was registered with.
+    pub flags: u32,
+    /// Whether kernels can use it.
+    pub mapped: bool,
+    /// A number of its own, as an allocation has.
+    pub id: u64,
+    /// The context it belongs to.
+    pub context: usize,
+}
+
 /// What a program has said about managed memory.
 #[derive(Clone)]
 pub struct Advice {
@@ -191,7 +210,7 @@ pub struct Advice {
 struct Memory {
     live: BTreeMap<u64, Allocation>,
     constants: HashMap<u64, (std::sync::Weak<ModuleObject>, String)>,
-    registered: BTreeMap<u64, u64>,
+    registered: BTreeMap<u64, Registered>,
     count: u64,
     pools: Pools,
     advice: HashMap<u64, Advice>,
@@ -444,6 +463,22 @@ impl State {
         });
     }
 
+    /// Does something on a stream that takes no time, and then lets it wait for an event.
+    pub fn queue_then_wait(
+        &self,
+        on: &Arc<StreamObject>,
+        begin: impl FnOnce() + Send + 'static,
+        until: &Event,
+    ) {
+        let _one = lock(&self.order);
+        self.order(on);
+        on.stream.enqueue(move || {
+            begin();
+            Ok(())
+        });
+        on.stream.wait(until);
+    }
+
     /// Records an event with the same order.
     pub fn mark(&self, on: &Arc<StreamObject>, event: &Event) {
         let _one = lock(&self.order);
@@ -510,6 +545,8 @@ impl State {
 
     /// Begins anew after a fault: the streams that had it are dead.
     pub fn reset(&self) {
+        // Who waits for a value would wait for good.
+        crate::driver::release_all();
         let _ = self.wait_all();
         *self.null.write().unwrap_or_else(|e| e.into_inner()) =
             Arc::new(StreamObject::new(&self.device, 0, 0, 0));
@@ -588,6 +625,15 @@ impl State {
         for address in of_it {
             let _ = self.free(address);
         }
+        let registered: Vec<u64> = lock(&self.memory)
+            .registered
+            .iter()
+            .filter(|(_, r)| r.context == context)
+            .map(|(address, _)| *address)
+            .collect();
+        for address in registered {
+            let _ = self.unregister(address);
+        }
     }
 
     /// The allocation around an address.
@@ -602,29 +648,50 @@ impl State {
         address.wrapping_sub(GLOBAL_BASE) < self.capacity
     }
 
-    /// Remembers host memory as page-locked.
-    pub fn register(&self, address: u64, size: u64) -> Result<(), Code> {
+    /// Makes host memory page-locked and lets kernels use it.
+    ///
+    /// # Safety
+    /// It can be read and written until it is unregistered.
+    pub unsafe fn register(&self, address: u64, size: u64, flags: u32) -> Result<(), Code> {
+        let end = address.checked_add(size).ok_or(errors::INVALID_VALUE)?;
         let mut memory = lock(&self.memory);
-        if memory.registered.range(..address + size).next_back().is_some_and(|(a, n)| a + n > address) {
+        let overlaps = memory.registered.range(..end).next_back().is_some_and(|(a, r)| a + r.size > address);
+        let own = memory.live.range(..end).next_back();
+        if overlaps || own.is_some_and(|(a, found)| a + found.size > address) {
             return Err(errors::HOST_MEMORY_ALREADY_REGISTERED);
         }
-        memory.registered.insert(address, size);
+        // SAFETY: the caller's promise; nobody is told of the memory after it has been unregistered, which waits for kernels.
+        let mapped = unsafe { self.device.memory().map_foreign(address, size, "registered host memory") };
+        if let Err(why) = &mapped {
+            log::explain(&why.to_string());
+        }
+        let context = current().unwrap_or(0);
+        memory.count += 1;
+        let found = Registered { size, flags, mapped: mapped.is_ok(), id: memory.count, context };
+        memory.registered.insert(address, found);
         Ok(())
     }
 
-    /// Forgets it.
+    /// Takes that back. Nothing under way may use it any more.
     pub fn unregister(&self, address: u64) -> Result<(), Code> {
-        lock(&self.memory).registered.remove(&address).map(drop).ok_or(errors::HOST_MEMORY_NOT_REGISTERED)
+        let mut memory = lock(&self.memory);
+        let found = memory.registered.remove(&address).ok_or(errors::HOST_MEMORY_NOT_REGISTERED)?;
+        match found.mapped {
+            true => self.device.memory().unmap_foreign(address).map_err(|_| errors::UNKNOWN),
+            false => Ok(()),
+        }
+    }
+
+    /// The registered host memory around an address.
+    pub fn registered(&self, address: u64) -> Option<(u64, Registered)> {
+        let memory = lock(&self.memory);
+        let (base, found) = memory.registered.range(..=address).next_back()?;
+        (address - base < found.size).then_some((*base, *found))
     }
 
     /// Whether copies may use the host's memory while the host goes on.
     pub fn is_pinned(&self, address: u64) -> bool {
-        self.is_device(address)
-            || lock(&self.memory)
-                .registered
-                .range(..=address)
-                .next_back()
-                .is_some_and(|(a, n)| address - a < *n)
+        self.is_device(address) || self.registered(address).is_some()
     }
 
     /// Keeps the place of a constant's shadow.

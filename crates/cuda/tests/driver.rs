@@ -377,6 +377,109 @@ fn wrong_calls_are_errors() {
 }
 
 #[test]
+fn streams_wait_for_values_and_write_them() {
+    start();
+    extern "C" fn sleep(_: *mut c_void) {
+        std::thread::sleep(std::time::Duration::from_millis(30));
+    }
+    unsafe {
+        let words = alloc(4 * 64);
+        assert_eq!(cuMemsetD32_v2(words, 0, 64), 0);
+        // A chain of more streams than there are threads: the first waits for what the last to be queued writes.
+        let mut streams = [0; 40];
+        for (i, stream) in streams.iter_mut().enumerate() {
+            let (mine, next) = (words + 4 * i as u64, words + 4 * i as u64 + 4);
+            assert_eq!(cuStreamCreate(stream, 1), 0);
+            assert_eq!(cuStreamWaitValue32_v2(*stream, mine, 5 + i as u32, 0), 0);
+            assert_eq!(cuStreamWriteValue32_v2(*stream, next, 6 + i as u32, 0), 0);
+        }
+        let mut first = 0;
+        assert_eq!((cuStreamCreate(&mut first, 1), cuStreamQuery(streams[39])), (0, 600));
+        assert_eq!(cuStreamWriteValue32_v2(first, words, 4, 0), 0);
+        assert_eq!((cuStreamSynchronize(first), cuStreamQuery(streams[0])), (0, 600), "4 is not enough");
+        assert_eq!(cuStreamWriteValue32_v2(first, words, 5, 0), 0);
+        assert_eq!(cuStreamSynchronize(streams[39]), 0);
+        let mut last = 0u32;
+        assert_eq!((cuMemcpyDtoH_v2(arg(&mut last), words + 160, 4), last), (0, 45));
+
+        // What the stream itself overwrites before it waits does not count.
+        let (one, wide) = (streams[0], words + 8 * 30);
+        assert_eq!(cuStreamWriteValue64_v2(first, wide, 1 << 40, 0), 0);
+        assert_eq!(cuStreamSynchronize(first), 0);
+        assert_eq!(cuLaunchHostFunc(one, sleep, null_mut()), 0);
+        assert_eq!(cuStreamWriteValue64_v2(one, wide, 0, 0), 0);
+        assert_eq!(cuStreamWaitValue64_v2(one, wide, 1 << 40, 1), 0);
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        assert_eq!(cuStreamQuery(one), 600);
+        // Several at once, by another stream.
+        let op = |operation, address, value| BatchMemOp { operation, address, value, flags: 1, rest: [0; 2] };
+        let ops = [op(2, words, 77), op(1, words, 77), op(6, 0, 0), op(5, wide, 1 << 40)];
+        assert_eq!(cuStreamBatchMemOp_v2(first, 4, ops.as_ptr(), 0), 0);
+        assert_eq!((cuStreamSynchronize(one), cuStreamSynchronize(first)), (0, 0));
+
+        assert_eq!(cuStreamWaitValue32_v2(one, words + 2, 0, 0), 1, "not aligned");
+        assert_eq!(cuStreamWaitValue32_v2(one, words, 0, 4), 1, "no such comparison");
+        assert_eq!(cuStreamWriteValue32_v2(one, words + 4 * 64, 0, 0), 1, "past the end");
+        assert_eq!(cuStreamBatchMemOp_v2(one, 1, [op(8, words, 0)].as_ptr(), 0), 801);
+        for stream in streams.into_iter().chain([first]) {
+            assert_eq!(cuStreamDestroy_v2(stream), 0);
+        }
+        assert_eq!(cuMemFree_v2(words), 0);
+    }
+}
+
+#[test]
+fn arrays_are_copied_to_and_from() {
+    start();
+    let source: Vec<u32> = (0..128).collect();
+    unsafe {
+        let mut array = 0;
+        let shape = ArrayDescriptor { width: 16, height: 8, format: 3, channels: 1 };
+        assert_eq!(cuArrayCreate_v2(&mut array, &shape), 0);
+        let mut found = ArrayDescriptor::default();
+        assert_eq!((cuArrayGetDescriptor_v2(&mut found, array), found), (0, shape));
+        let mut copy = Memcpy2d {
+            src_x: 0,
+            src_y: 0,
+            src_type: 1,
+            src_host: source.as_ptr() as u64,
+            src_device: 0,
+            src_array: 0,
+            src_pitch: 64,
+            dst_x: 0,
+            dst_y: 0,
+            dst_type: 3,
+            dst_host: 0,
+            dst_device: 0,
+            dst_array: array,
+            dst_pitch: 0,
+            width: 64,
+            height: 8,
+        };
+        assert_eq!(cuMemcpy2D_v2(&copy), 0);
+        // Rows 3 and 4, columns 5 to 7.
+        let mut back = [0u32; 8];
+        (copy.src_type, copy.src_array, copy.src_x, copy.src_y) = (3, array, 20, 3);
+        (copy.dst_type, copy.dst_host, copy.dst_pitch) = (1, back.as_mut_ptr() as u64, 16);
+        (copy.width, copy.height) = (12, 2);
+        assert_eq!(cuMemcpy2D_v2(&copy), 0);
+        assert_eq!(back, [53, 54, 55, 0, 69, 70, 71, 0]);
+        for (x, y, width, height) in [(56, 3, 12, 2), (20, 7, 12, 2), (20, 8, 12, 1)] {
+            (copy.src_x, copy.src_y, copy.width, copy.height) = (x, y, width, height);
+            assert_eq!(cuMemcpy2D_v2(&copy), 1, "beyond a row or the last");
+        }
+        assert_eq!(cuMemcpyAtoH_v2(back.as_mut_ptr().cast(), array, 64 * 8 - 32, 32), 0);
+        assert_eq!(back, [120, 121, 122, 123, 124, 125, 126, 127]);
+        assert_eq!(cuMemcpyAtoH_v2(back.as_mut_ptr().cast(), array, 64 * 8 - 31, 32), 1);
+        let mut bad = 0;
+        let no_format = ArrayDescriptor { format: 0xb0, ..shape };
+        assert_eq!(cuArrayCreate_v2(&mut bad, &no_format), 801);
+        assert_eq!(cuArrayCreate_v2(&mut bad, &ArrayDescriptor { channels: 3, ..shape }), 1);
+        assert_eq!((cuArrayDestroy(array), cuArrayDestroy(array)), (0, 400));
+    }
+}
+
+#[test]
 fn many_threads_at_once() {
     start();
     let scale = function(module(), c"scale");

@@ -106,7 +106,31 @@ fn a_registered_kernel_is_launched_and_its_variables_are_found() {
                 (&b"Hostwarp\0"[..], &[9, 0, 0, 0, 0, 0, 0, 0][..], 0xa5)
             );
         }
+        // Directions: what is to be the device's must be.
+        let mut host = 0u32;
+        let (on_host, on_device) =
+            ((&raw mut host).cast::<c_void>(), std::ptr::with_exposed_provenance_mut(data as usize));
+        for (to, from, kind, code) in [
+            (on_device, on_host, 1, 0),
+            (on_host, on_device, 2, 0),
+            (on_device, on_host, 2, 1),
+            (on_host, on_device, 1, 1),
+            (on_device, on_host, 3, 1),
+            (on_host, on_host, 0, 0),
+            (on_device, on_host, 5, 21),
+        ] {
+            assert_eq!(cudaMemcpy(to, from, 4, kind), code, "direction {kind}");
+        }
         assert_eq!(cudaFree(data), 0);
+
+        // A program keeps the handle of a kernel over a reset, which takes everything else; variables begin anew.
+        assert_eq!(cudaDeviceReset(), 0);
+        assert_eq!((cudaGetLastError(), cudaMalloc(&mut data, 4)), (0, 0));
+        assert_eq!(__cudaLaunchKernel(kernel, one, one, args.as_mut_ptr(), 0, 0), 0);
+        assert_eq!((cudaMemcpy(to, std::ptr::with_exposed_provenance(data as usize), 4, 2), result), (0, 21));
+        let mut flags = 0;
+        assert_eq!((cudaSetDeviceFlags(4), cudaGetDeviceFlags(&mut flags), flags), (0, 0, 4));
+        assert_eq!(cudaSetDeviceFlags(3), 1);
         __cudaUnregisterFatBinary(handle);
     }
 }

@@ -363,6 +363,19 @@ impl Event {
         Event::default()
     }
 
+    /// One that happens when [`Event::signal`] is called: streams can wait for something that none of them does.
+    pub fn to_signal() -> Event {
+        let event = Event::new();
+        event.inner.lock().recorded = 1;
+        event
+    }
+
+    /// Makes it happen, as it was last recorded.
+    pub fn signal(&self) {
+        let record = self.inner.lock().recorded;
+        self.inner.complete(record, None);
+    }
+
     /// Whether it has happened as it was last recorded, or never was.
     pub fn is_done(&self) -> bool {
         let state = self.inner.lock();

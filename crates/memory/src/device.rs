@@ -2,13 +2,13 @@
 
 use crate::arena::Arena;
 use crate::fault::{Access, Fault, FaultKind, MemoryError};
+use crate::foreign::{Foreign, HOST_LIMIT};
 use crate::map::{self, GLOBAL_BASE, GLOBAL_LIMIT, NULL_LIMIT, Space};
 use crate::run::GlobalRun;
 use crate::scalar::{AtomicInt, AtomicOp, AtomicScalar, Scalar};
-use crate::table::{GRANULE, Table};
+use crate::table::{GRANULE, Known, Table};
 use hostwarp_system::seam;
 use std::fmt;
-use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -18,9 +18,6 @@ pub const DEFAULT_CAPACITY: u64 = if cfg!(target_pointer_width = "64") { 16 << 3
 
 /// Below this no device is worth having, so the search for a capacity the host grants ends here.
 const LEAST_CAPACITY: u64 = 16 << 20;
-
-/// Where the host's addresses end that programs can have: 47 bits, as on x86-64.
-const RAW_LIMIT: u64 = 1 << 47;
 
 /// What a compiled kernel needs to check and reach global memory by itself; see the crate's documentation for the
 /// check. Valid as long as the [`DeviceMemory`] it came from. The layout is fixed: five 8-byte fields on 64-bit hosts,
@@ -72,20 +69,20 @@ pub struct MemoryInfo {
 /// Dropping it frees everything.
 pub struct DeviceMemory {
     /// Where `base` is on the host.
-    host: *mut u8,
-    granules: *const AtomicU32,
-    /// The device address of the first granule, and how many bytes have one. Without raw pointers: those of the arena.
-    base: u64,
-    span: u64,
+    pub(crate) host: *mut u8,
+    pub(crate) granules: *const AtomicU32,
+    /// The device address of the first granule, and how many bytes have one: those of the arena, or all of the host's.
+    pub(crate) base: u64,
+    pub(crate) span: u64,
     /// The device address of the arena's first byte, and its size.
-    start: u64,
-    size: u64,
-    table: Mutex<Table>,
-    /// The host's own memory that kernels may use, by address. Always empty without raw pointers.
-    exposed: Mutex<Vec<Range<u64>>>,
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+    pub(crate) table: Mutex<Table>,
+    /// The host's own memory that kernels may use. Always empty where the table does not cover the host's addresses.
+    pub(crate) foreign: Foreign,
     // What the pointers above point into.
-    memory: Arena,
-    _granules: Arena,
+    pub(crate) memory: Arena,
+    pub(crate) _granules: Arena,
 }
 
 // SAFETY: the pointers lead into arenas that live as long as the value and are used as the crate's documentation says.
@@ -100,7 +97,7 @@ impl fmt::Debug for DeviceMemory {
 }
 
 /// Bytes of the table for so many bytes of memory.
-fn bytes_of_granules(size: u64) -> usize {
+pub(crate) fn bytes_of_granules(size: u64) -> usize {
     (size / GRANULE * 4) as usize
 }
 
@@ -134,91 +131,27 @@ impl DeviceMemory {
     }
 
     /// As [`DeviceMemory::new`], but device addresses are host addresses too: the host may use an allocation by its address, as managed and
-    /// page-locked memory is used. Kernels reach no more than otherwise. There can be one such device in a process.
+    /// page-locked memory is used. Kernels reach no more than otherwise, until [`DeviceMemory::map_foreign`] lets them. There can be one such
+    /// device in a process.
     pub fn at_host_addresses(capacity: Option<u64>) -> Result<DeviceMemory, MemoryError> {
         let mut size = capacity.unwrap_or(DEFAULT_CAPACITY).max(1).next_multiple_of(GRANULE);
         loop {
             let refused = |reason: String| MemoryError::Reserve { asked: size, reason };
             let bytes = |n: u64| usize::try_from(n).map_err(|e| refused(e.to_string()));
             let memory = Arena::reserve_at(bytes(GLOBAL_BASE)?, bytes(size)?);
-            let both = memory.and_then(|memory| Ok((memory, Arena::reserve(bytes_of_granules(size))?)));
-            match both {
-                Ok((memory, granules)) => return Ok(DeviceMemory::over(memory, granules, size)),
+            let device = memory.and_then(|memory| match Arena::reserve(bytes_of_granules(HOST_LIMIT)) {
+                Ok(granules) => {
+                    Ok(DeviceMemory::over(memory, granules, size).with_table_of_host(GLOBAL_BASE))
+                }
+                // Without so many addresses there are no foreign allocations, and all else works.
+                Err(_) => Ok(DeviceMemory::over(memory, Arena::reserve(bytes_of_granules(size))?, size)),
+            });
+            match device {
+                Ok(device) => return Ok(device),
                 Err(_) if capacity.is_none() && size > LEAST_CAPACITY => size /= 2,
                 Err(error) => return Err(refused(error.to_string())),
             }
         }
-    }
-
-    /// A device whose addresses are the host's, so that kernels can be given pointers to the host's own memory: what
-    /// [`DeviceMemory::expose`] says they may use. Until then there is none of it. The table is for all addresses a program can
-    /// have on the host; of its 2 TiB only what is exposed takes memory.
-    pub fn raw_pointers(capacity: u64) -> Result<DeviceMemory, MemoryError> {
-        let refused = |asked: u64, reason: String| MemoryError::Reserve { asked, reason };
-        if cfg!(not(target_pointer_width = "64")) {
-            return Err(refused(capacity, "raw pointers need a 64-bit host".into()));
-        }
-        let size = capacity.clamp(1, GLOBAL_LIMIT).next_multiple_of(GRANULE);
-        let memory = Arena::reserve(size as usize).map_err(|e| refused(size, e.to_string()))?;
-        let table = bytes_of_granules(RAW_LIMIT);
-        let granules = Arena::reserve(table).map_err(|e| refused(table as u64, e.to_string()))?;
-        let start = memory.base().expose_provenance() as u64;
-        if start + size > RAW_LIMIT {
-            return Err(refused(size, "the host's addresses have more than 47 bits".into()));
-        }
-        let device = DeviceMemory::over(memory, granules, size);
-        Ok(DeviceMemory {
-            host: ptr::with_exposed_provenance_mut(0),
-            base: 0,
-            span: RAW_LIMIT,
-            start,
-            table: Mutex::new(Table::new(start, size)),
-            ..device
-        })
-    }
-
-    /// Whether kernels may be given pointers to the host's own memory.
-    pub fn has_raw_pointers(&self) -> bool {
-        self.base == 0
-    }
-
-    /// Lets kernels use these ranges of the host's memory, multiples of [`GRANULE`] that do not overlap, and no others. Parts of them that
-    /// belong to the device itself are left as they are. Does nothing without raw pointers.
-    ///
-    /// # Safety
-    /// Until the next call every byte of the ranges can be read and written, and whoever else uses them can live with what kernels do there.
-    /// No kernel runs meanwhile.
-    pub unsafe fn expose(&self, ranges: &[Range<u64>]) {
-        if !self.has_raw_pointers() {
-            return;
-        }
-        let table = self.granules.addr() as u64;
-        let own = [self.start..self.start + self.size, table..table + bytes_of_granules(self.span) as u64];
-        let mut wanted: Vec<Range<u64>> = ranges
-            .iter()
-            .map(|r| {
-                r.start.next_multiple_of(GRANULE).max(NULL_LIMIT)..r.end.min(self.span) / GRANULE * GRANULE
-            })
-            .collect();
-        for own in own {
-            let around = |r: Range<u64>| [r.start..r.end.min(own.start), r.start.max(own.end)..r.end];
-            wanted = wanted.into_iter().flat_map(around).collect();
-        }
-        wanted.retain(|r| r.start < r.end);
-        wanted.sort_by_key(|r| r.start);
-        let mut exposed = self.exposed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        for old in exposed.iter().filter(|old| !wanted.contains(old)) {
-            for granule in self.granules_of(old.start, old.end - old.start) {
-                granule.store(0, Ordering::Relaxed);
-            }
-        }
-        for new in wanted.iter().filter(|new| !exposed.contains(new)) {
-            for (i, granule) in self.granules_of(new.start, new.end - new.start).iter().enumerate() {
-                let valid = new.end - new.start - i as u64 * GRANULE;
-                granule.store(u32::try_from(valid).unwrap_or(u32::MAX), Ordering::Relaxed);
-            }
-        }
-        *exposed = wanted;
     }
 
     /// Whether the host may use device addresses.
@@ -226,7 +159,7 @@ impl DeviceMemory {
         self.host.addr() as u64 == self.base
     }
 
-    fn over(memory: Arena, granules: Arena, size: u64) -> DeviceMemory {
+    pub(crate) fn over(memory: Arena, granules: Arena, size: u64) -> DeviceMemory {
         DeviceMemory {
             host: memory.base(),
             granules: granules.base().cast::<AtomicU32>().cast_const(),
@@ -235,7 +168,7 @@ impl DeviceMemory {
             start: GLOBAL_BASE,
             size,
             table: Mutex::new(Table::new(GLOBAL_BASE, size)),
-            exposed: Mutex::default(),
+            foreign: Foreign::default(),
             memory,
             _granules: granules,
         }
@@ -243,8 +176,8 @@ impl DeviceMemory {
 
     /// Where a device address is on the host.
     #[inline(always)]
-    fn host_of(&self, addr: u64) -> *mut u8 {
-        // With raw pointers `host` is 0 and what is pointed to is the host's: its provenance is exposed, as that of the arena is.
+    pub(crate) fn host_of(&self, addr: u64) -> *mut u8 {
+        // Where the table covers the host, `host` is 0 and what is pointed to is the host's: its provenance is exposed, as that of the arena is.
         self.host.wrapping_add(addr.wrapping_sub(self.base) as usize)
     }
 
@@ -262,24 +195,26 @@ impl DeviceMemory {
     /// How full the device is.
     pub fn info(&self) -> MemoryInfo {
         let table = self.table();
-        MemoryInfo { capacity: self.size, free: table.unused(), allocations: table.len() }
+        MemoryInfo { capacity: self.size, free: table.unused(), allocations: table.known().len() }
     }
 
-    /// The live allocation that holds `addr`.
+    /// The live allocation that holds `addr`, foreign ones among them.
     pub fn lookup(&self, addr: u64) -> Option<Allocation> {
-        let table = self.table();
-        let (base, size, name) = table.holding(addr)?;
-        Some(Allocation { base, size, name: name.map(str::to_owned) })
+        let find = |known: &Known| {
+            let (base, size, name) = known.holding(addr)?;
+            Some(Allocation { base, size, name: name.map(str::to_owned) })
+        };
+        find(self.table().known()).or_else(|| self.foreign.with(find)?)
     }
 
-    /// All live allocations, by address.
+    /// All live allocations of the device's own, by address.
     pub fn allocations(&self) -> Vec<Allocation> {
         let allocation = |(base, size, name): (_, _, Option<&str>)| Allocation {
             base,
             size,
             name: name.map(str::to_owned),
         };
-        self.table().live().map(allocation).collect()
+        self.table().known().live().map(allocation).collect()
     }
 
     // Allocating and freeing.
@@ -328,8 +263,8 @@ impl DeviceMemory {
     /// Copies from device memory. The range must lie in one allocation.
     pub fn read(&self, addr: u64, out: &mut [u8]) -> Result<(), MemoryError> {
         let from = self.span(addr, out.len() as u64, Access::HostRead)?;
-        // SAFETY: `span` found the whole range alive; `out` is the caller's own and cannot overlap the arena.
-        unsafe { ptr::copy_nonoverlapping(from.cast_const(), out.as_mut_ptr(), out.len()) };
+        // SAFETY: `span` found the whole range alive; `out` is the caller's own.
+        unsafe { ptr::copy(from.cast_const(), out.as_mut_ptr(), out.len()) };
         Ok(())
     }
 
@@ -337,7 +272,7 @@ impl DeviceMemory {
     pub fn write(&self, addr: u64, data: &[u8]) -> Result<(), MemoryError> {
         let to = self.span(addr, data.len() as u64, Access::HostWrite)?;
         // SAFETY: as in `read`.
-        unsafe { ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) };
+        unsafe { ptr::copy(data.as_ptr(), to, data.len()) };
         Ok(())
     }
 
@@ -370,13 +305,14 @@ impl DeviceMemory {
     /// The host address of `[addr, addr + len)` where that is inside one live allocation. Nothing needs no allocation.
     pub(crate) fn span(&self, addr: u64, len: u64, access: Access) -> Result<*mut u8, MemoryError> {
         if len == 0 {
-            return Ok(self.host);
+            return Ok(self.memory.base());
         }
         if let Some(host) = self.locate(addr, len) {
             return Ok(host);
         }
         // The granules count only to 4 GiB; the table knows.
-        let inside = self.table().holding(addr).is_some_and(|(base, size, _)| len <= size - (addr - base));
+        let inside =
+            self.table().known().holding(addr).is_some_and(|(base, size, _)| len <= size - (addr - base));
         if inside {
             return Ok(self.host_of(addr));
         }
@@ -488,8 +424,12 @@ impl DeviceMemory {
                 && !space.is_window();
         // A little before the first allocation or past the last one is still about that one.
         const NEAR: u64 = 1 << 24;
-        let near = addr.wrapping_sub(self.start - NEAR) < self.size + 2 * NEAR;
-        let nearest = if of_global && near { self.table().nearest(addr, size) } else { None };
+        let near = addr.wrapping_sub(self.start.saturating_sub(NEAR)) < self.size + 2 * NEAR;
+        let own = if of_global && near { self.table().known().nearest(addr, size) } else { None };
+        let foreign =
+            if of_global { self.foreign.with(|known| known.nearest(addr, size)).flatten() } else { None };
+        let foreign = foreign.filter(|n| n.place.distance() < NEAR);
+        let nearest = own.into_iter().chain(foreign).min_by_key(|n| n.place.distance());
         Fault { kind, addr, size, space, access, nearest }
     }
 
@@ -506,7 +446,9 @@ impl DeviceMemory {
         }
         if addr & (align - 1) != 0 {
             FaultKind::Misaligned { align }
-        } else if self.table().is_freed(addr) {
+        } else if self.table().known().is_freed(addr)
+            || self.foreign.with(|known| known.is_freed(addr)).unwrap_or(false)
+        {
             FaultKind::UseAfterFree
         } else {
             FaultKind::OutOfBounds
@@ -524,12 +466,12 @@ impl DeviceMemory {
         let valid = unsafe { &*self.granules.add((offset / GRANULE) as usize) }.load(Ordering::Relaxed);
         // A saturated entry must not vouch for sizes beyond it, and the sum must not wrap.
         if size > u64::from(valid) || offset % GRANULE + size > u64::from(valid) {
-            return None;
+            return self.locate_foreign(addr, size);
         }
         Some(self.host_of(addr))
     }
 
-    fn granules_of(&self, base: u64, size: u64) -> &[AtomicU32] {
+    pub(crate) fn granules_of(&self, base: u64, size: u64) -> &[AtomicU32] {
         let first = ((base - self.base) / GRANULE) as usize;
         // SAFETY: callers pass ranges inside the span, of the allocation table or clipped to it; the entries are atomics.
         unsafe { std::slice::from_raw_parts(self.granules.add(first), size.div_ceil(GRANULE) as usize) }

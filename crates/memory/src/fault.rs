@@ -262,6 +262,15 @@ pub enum MemoryError {
         /// The allocation around or closest to the address.
         nearest: Option<Nearest>,
     },
+    /// Memory of the host's that cannot be an allocation.
+    Foreign {
+        /// Its first address.
+        addr: u64,
+        /// Its size in bytes.
+        size: u64,
+        /// Why not.
+        reason: &'static str,
+    },
     /// A host copy or fill outside of an allocation.
     Access(Fault),
 }
@@ -284,6 +293,9 @@ impl fmt::Display for MemoryError {
                 }
                 _ => write!(f, "cannot free {addr:#x}: it is not the start of an allocation"),
             },
+            MemoryError::Foreign { addr, size, reason } => {
+                write!(f, "the {size} bytes of the host at {addr:#x} cannot be used by kernels: {reason}")
+            }
             MemoryError::Access(fault) => fault.fmt(f),
         }
     }

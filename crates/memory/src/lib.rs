@@ -21,8 +21,9 @@
 //! [`RawView`] hands the pieces to compiled kernels; a failed check goes to [`DeviceMemory::diagnose`] or
 //! [`CtaMemory::diagnose`], the cold path that makes the [`Fault`].
 //!
-//! With [`DeviceMemory::raw_pointers`] the table begins at address 0 and covers all addresses of the host; ranges that
-//! [`DeviceMemory::expose`] is given are valid as allocations are. The check is the same.
+//! With [`DeviceMemory::at_host_addresses`] and [`DeviceMemory::raw_pointers`] the table begins at address 0 and covers all addresses of the host;
+//! ranges that [`DeviceMemory::map_foreign`] or [`DeviceMemory::expose`] are given are valid as allocations are. The check is the same; where such a
+//! range begins inside a granule, a failed one is looked up (`foreign.rs`).
 //!
 //! # Safety
 //!
@@ -31,7 +32,7 @@
 //! - The arena and the granule table are mapped when the device is made and unmapped when it is dropped; every pointer
 //!   handed out borrows the device or says that it must not outlive it. Freeing an allocation unmaps nothing, so an
 //!   access that passed its check just before a concurrent `free` touches stale bytes of the arena, never other memory.
-//! - Exposed ranges are the caller's promise: `expose` is unsafe, and nothing else lets a kernel out of the arena.
+//! - Foreign ranges are the caller's promise: `map_foreign` and `expose` are unsafe, and nothing else lets a kernel out of the arena.
 //! - The arena is reached only through raw pointers and atomics. No `&[u8]` or `&mut [u8]` into it ever exists, so
 //!   nothing is assumed about bytes that a kernel may be changing.
 //! - Scalars are read and written with relaxed atomics (plain moves on every host), so racing kernels get some value.
@@ -49,6 +50,7 @@ mod arena;
 mod cta;
 mod device;
 mod fault;
+mod foreign;
 pub mod map;
 #[cfg(test)]
 mod model_test;

@@ -31,107 +31,36 @@ struct Record {
     name: Option<String>,
 }
 
-impl Record {
-    /// Bytes taken from the free list, from the base on.
-    fn footprint(&self) -> u64 {
-        footprint(self.size)
-    }
-}
-
+/// Bytes that an allocation takes from the free list, from the base on.
 fn footprint(size: u64) -> u64 {
     size.next_multiple_of(GRANULE) + if size < LARGE { GUARD } else { LARGE_GUARD }
 }
 
-/// The allocation table of one device.
-pub(crate) struct Table {
-    capacity: u64,
-    /// Bytes in live allocations with their padding and guards.
-    used: u64,
+/// Allocations by address, live and gone.
+#[derive(Default)]
+pub(crate) struct Known {
     live: BTreeMap<u64, Record>,
     /// Freed allocations that nothing has been placed over since. Never overlap each other or live ones.
     freed: BTreeMap<u64, Record>,
-    /// Base and footprint of freed ranges that are not in the free list yet, oldest first.
-    quarantine: VecDeque<(u64, u64)>,
-    quarantined: u64,
-    /// Free ranges by start; neighbours are always merged.
-    free: BTreeMap<u64, u64>,
-    /// The same as (length, start), for best fit.
-    by_len: BTreeSet<(u64, u64)>,
-    /// Everything from here on has never been given out, so it is still zero.
-    fresh_from: u64,
 }
 
-/// A range that was given out.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
-    pub(crate) base: u64,
-    /// The part that was used before and has to be zeroed.
-    pub(crate) stale: Range<u64>,
-}
-
-impl Table {
-    pub(crate) fn new(start: u64, capacity: u64) -> Table {
-        let mut table = Table {
-            capacity,
-            used: 0,
-            live: BTreeMap::new(),
-            freed: BTreeMap::new(),
-            quarantine: VecDeque::new(),
-            quarantined: 0,
-            free: BTreeMap::new(),
-            by_len: BTreeSet::new(),
-            fresh_from: start,
-        };
-        // The guard of an allocation at the very end may lie outside of the device.
-        table.give_back(start, capacity + GUARD);
-        table
-    }
-
-    /// Finds room for `size` bytes at a multiple of `align`.
-    pub(crate) fn place(&mut self, size: u64, align: u64, name: Option<&str>) -> Result<Placed, MemoryError> {
-        if !align.is_power_of_two() {
-            return Err(MemoryError::BadAlignment(align));
-        }
-        let full = self.full(size);
-        if size > self.capacity || align > self.capacity {
-            return Err(full);
-        }
-        let need = footprint(size);
-        let base = loop {
-            match self.take(need, align.max(GRANULE)) {
-                Some(base) => break base,
-                // Catching a use after free is worth less than an allocation that succeeds.
-                None if !self.quarantine.is_empty() => self.end_oldest_quarantine(),
-                None => return Err(full),
-            }
-        };
-        let end = base + need;
+impl Known {
+    /// Begins the life of an allocation, over `[base, end)` with what belongs to it.
+    pub(crate) fn insert(&mut self, base: u64, end: u64, size: u64, name: Option<&str>) {
         self.forget_freed(base, end);
         self.live.insert(base, Record { size, name: name.map(str::to_owned) });
-        self.used += need;
-        let stale = base..(base + size).min(self.fresh_from).max(base);
-        self.fresh_from = self.fresh_from.max(end);
-        Ok(Placed { base, stale })
     }
 
     /// Ends the life of the allocation at `base`; answers its size.
-    pub(crate) fn remove(&mut self, base: u64) -> Result<u64, MemoryError> {
-        let Some(record) = self.live.remove(&base) else {
-            return Err(MemoryError::InvalidFree { addr: base, nearest: self.nearest(base, 1) });
-        };
-        let (size, need) = (record.size, record.footprint());
-        self.used -= need;
+    pub(crate) fn remove(&mut self, base: u64) -> Option<u64> {
+        let record = self.live.remove(&base)?;
+        let size = record.size;
         self.freed.insert(base, record);
         if self.freed.len() > REMEMBERED {
             // Any will do; the bound only keeps memory finite.
             self.freed.pop_first();
         }
-        self.quarantine.push_back((base, need));
-        self.quarantined += need;
-        while self.quarantined > QUARANTINE_BYTES || self.quarantine.len() > QUARANTINE_RANGES {
-            self.end_oldest_quarantine();
-        }
-        Ok(size)
+        Some(size)
     }
 
     /// The live allocation that holds `addr`: base, size, name.
@@ -140,9 +69,19 @@ impl Table {
         (addr - base < record.size).then_some((base, record.size, record.name.as_deref()))
     }
 
+    /// Whether a live allocation has a byte in `[from, to)`.
+    pub(crate) fn overlaps(&self, from: u64, to: u64) -> bool {
+        self.live.range(..to).next_back().is_some_and(|(base, record)| base + record.size > from)
+    }
+
     /// All live allocations by address: base, size, name.
     pub(crate) fn live(&self) -> impl Iterator<Item = (u64, u64, Option<&str>)> {
         self.live.iter().map(|(&base, record)| (base, record.size, record.name.as_deref()))
+    }
+
+    /// Number of live allocations.
+    pub(crate) fn len(&self) -> usize {
+        self.live.len()
     }
 
     /// Whether `addr` lies in an allocation that was freed, as far as is remembered.
@@ -174,6 +113,107 @@ impl Table {
             .min_by_key(|n| n.place.distance())
     }
 
+    /// Forgets the freed allocations that `[from, to)` is placed over.
+    fn forget_freed(&mut self, from: u64, to: u64) {
+        if let Some((&below, record)) = self.freed.range(..from).next_back()
+            && below + record.size > from
+        {
+            self.freed.remove(&below);
+        }
+        while let Some((&base, _)) = self.freed.range(from..to).next() {
+            self.freed.remove(&base);
+        }
+    }
+}
+
+/// The allocation table of one device.
+pub(crate) struct Table {
+    capacity: u64,
+    /// Bytes in live allocations with their padding and guards.
+    used: u64,
+    known: Known,
+    /// Base and footprint of freed ranges that are not in the free list yet, oldest first.
+    quarantine: VecDeque<(u64, u64)>,
+    quarantined: u64,
+    /// Free ranges by start; neighbours are always merged.
+    free: BTreeMap<u64, u64>,
+    /// The same as (length, start), for best fit.
+    by_len: BTreeSet<(u64, u64)>,
+    /// Everything from here on has never been given out, so it is still zero.
+    fresh_from: u64,
+}
+
+/// A range that was given out.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) base: u64,
+    /// The part that was used before and has to be zeroed.
+    pub(crate) stale: Range<u64>,
+}
+
+impl Table {
+    pub(crate) fn new(start: u64, capacity: u64) -> Table {
+        let mut table = Table {
+            capacity,
+            used: 0,
+            known: Known::default(),
+            quarantine: VecDeque::new(),
+            quarantined: 0,
+            free: BTreeMap::new(),
+            by_len: BTreeSet::new(),
+            fresh_from: start,
+        };
+        // The guard of an allocation at the very end may lie outside of the device.
+        table.give_back(start, capacity + GUARD);
+        table
+    }
+
+    /// Finds room for `size` bytes at a multiple of `align`.
+    pub(crate) fn place(&mut self, size: u64, align: u64, name: Option<&str>) -> Result<Placed, MemoryError> {
+        if !align.is_power_of_two() {
+            return Err(MemoryError::BadAlignment(align));
+        }
+        let full = self.full(size);
+        if size > self.capacity || align > self.capacity {
+            return Err(full);
+        }
+        let need = footprint(size);
+        let base = loop {
+            match self.take(need, align.max(GRANULE)) {
+                Some(base) => break base,
+                // Catching a use after free is worth less than an allocation that succeeds.
+                None if !self.quarantine.is_empty() => self.end_oldest_quarantine(),
+                None => return Err(full),
+            }
+        };
+        let end = base + need;
+        self.known.insert(base, end, size, name);
+        self.used += need;
+        let stale = base..(base + size).min(self.fresh_from).max(base);
+        self.fresh_from = self.fresh_from.max(end);
+        Ok(Placed { base, stale })
+    }
+
+    /// Ends the life of the allocation at `base`; answers its size.
+    pub(crate) fn remove(&mut self, base: u64) -> Result<u64, MemoryError> {
+        let Some(size) = self.known.remove(base) else {
+            return Err(MemoryError::InvalidFree { addr: base, nearest: self.known.nearest(base, 1) });
+        };
+        let need = footprint(size);
+        self.used -= need;
+        self.quarantine.push_back((base, need));
+        self.quarantined += need;
+        while self.quarantined > QUARANTINE_BYTES || self.quarantine.len() > QUARANTINE_RANGES {
+            self.end_oldest_quarantine();
+        }
+        Ok(size)
+    }
+
+    /// What is allocated and what was.
+    pub(crate) fn known(&self) -> &Known {
+        &self.known
+    }
+
     /// Bytes outside of live allocations.
     pub(crate) fn unused(&self) -> u64 {
         self.capacity.saturating_sub(self.used)
@@ -182,11 +222,6 @@ impl Table {
     /// There is no room for so many bytes.
     pub(crate) fn full(&self, asked: u64) -> MemoryError {
         MemoryError::OutOfDeviceMemory { asked, free: self.unused(), capacity: self.capacity }
-    }
-
-    /// Number of live allocations.
-    pub(crate) fn len(&self) -> usize {
-        self.live.len()
     }
 
     /// Takes `need` bytes from the smallest free range they fit in.
@@ -230,23 +265,11 @@ impl Table {
         }
     }
 
-    /// Forgets the freed allocations that `[from, to)` is placed over.
-    fn forget_freed(&mut self, from: u64, to: u64) {
-        if let Some((&below, record)) = self.freed.range(..from).next_back()
-            && below + record.size > from
-        {
-            self.freed.remove(&below);
-        }
-        while let Some((&base, _)) = self.freed.range(from..to).next() {
-            self.freed.remove(&base);
-        }
-    }
-
     /// Panics where the book-keeping contradicts itself.
     #[cfg(test)]
     pub(crate) fn check(&self, start: u64) {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
-        ranges.extend(self.live.iter().map(|(&base, record)| (base, record.footprint())));
+        ranges.extend(self.known.live.iter().map(|(&base, record)| (base, footprint(record.size))));
         ranges.extend(self.free.iter().map(|(&from, &len)| (from, len)));
         ranges.extend(self.quarantine.iter().copied());
         ranges.sort_unstable();
@@ -258,17 +281,17 @@ impl Table {
         assert_eq!(at, start + self.capacity + GUARD);
         let by_len: BTreeSet<_> = self.free.iter().map(|(&from, &len)| (len, from)).collect();
         assert_eq!(by_len, self.by_len);
-        assert_eq!(self.used, self.live.values().map(Record::footprint).sum::<u64>());
+        assert_eq!(self.used, self.known.live.values().map(|r| footprint(r.size)).sum::<u64>());
         assert_eq!(self.quarantined, self.quarantine.iter().map(|q| q.1).sum::<u64>());
         let mut at = 0;
         let mut known: Vec<_> =
-            self.live.iter().chain(&self.freed).map(|(&base, r)| (base, r.size)).collect();
+            self.known.live.iter().chain(&self.known.freed).map(|(&base, r)| (base, r.size)).collect();
         known.sort_unstable();
         for (base, size) in known {
             assert!(base >= at, "live and remembered allocations do not overlap");
             at = base + size;
         }
-        assert!(self.live.iter().all(|(base, r)| base + r.footprint() <= self.fresh_from));
+        assert!(self.known.live.iter().all(|(base, r)| base + footprint(r.size) <= self.fresh_from));
     }
 }
 
@@ -299,7 +322,12 @@ mod tests {
         t.remove(a).unwrap();
         let b = t.place(100, 1, None).unwrap().base;
         assert_ne!(a, b);
-        assert!(t.is_freed(a) && t.is_freed(a + 99) && !t.is_freed(a + 100) && !t.is_freed(b));
+        assert!(
+            t.known.is_freed(a)
+                && t.known.is_freed(a + 99)
+                && !t.known.is_freed(a + 100)
+                && !t.known.is_freed(b)
+        );
         t.check(START);
     }
 
@@ -312,7 +340,7 @@ mod tests {
         let b = t.place(3584, 1, None).unwrap();
         assert_eq!(b.base, a.base);
         assert_eq!(b.stale, START..START + 3072 + GUARD, "up to where the first one's guard ended");
-        assert!(!t.is_freed(b.base));
+        assert!(!t.known.is_freed(b.base));
         t.check(START);
     }
 
@@ -363,7 +391,7 @@ mod tests {
         let mut t = table(1 << 20);
         let a = t.place(256, 1, Some("a")).unwrap().base;
         let b = t.place(256, 1, Some("b")).unwrap().base;
-        let near = |t: &Table, addr| t.nearest(addr, 4).unwrap();
+        let near = |t: &Table, addr| t.known.nearest(addr, 4).unwrap();
         assert_eq!(near(&t, a + 260).name.as_deref(), Some("a"));
         assert_eq!(near(&t, a + 260).place, Place::Past(4));
         assert_eq!(near(&t, b - 4).name.as_deref(), Some("b"));
@@ -372,6 +400,6 @@ mod tests {
         t.remove(a).unwrap();
         let n = near(&t, a + 8);
         assert!(n.freed && n.place == Place::Inside(8));
-        assert_eq!(t.remove(a), Err(MemoryError::InvalidFree { addr: a, nearest: t.nearest(a, 1) }));
+        assert_eq!(t.remove(a), Err(MemoryError::InvalidFree { addr: a, nearest: t.known.nearest(a, 1) }));
     }
 }

@@ -1,7 +1,7 @@
 //! What Hostwarp says.
 
 use super::ptxas::Judgeable;
-use hostwarp_compile::{Options, Severity, compile};
+use hostwarp_compile::{Code, Options, Severity, compile};
 use hostwarp_isa as isa;
 
 /// Hostwarp's verdict.
@@ -27,6 +27,10 @@ impl Ours {
 /// Compiles the module.
 pub fn verdict(sample: &impl Judgeable) -> Ours {
     let output = compile(&hostwarp_syntax::parse(sample.module()), &Options::default());
+    // ptxas takes no version that is newer than itself.
+    if let Some(d) = output.diagnostics.iter().find(|d| d.code == Code::NewerVersion) {
+        return Ours::Wrong(format!("{} {}", d.code, d.message));
+    }
     let first = |severity| output.diagnostics.iter().find(|d| d.severity == severity);
     match (first(Severity::Error), first(Severity::Unsupported)) {
         (Some(d), _) => Ours::Wrong(format!("{} {}", d.code, d.message)),

@@ -166,7 +166,7 @@ impl Code {
                 File(".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }"),
             ),
             BadVersion => page(
-                "There is no PTX of this version, or it is newer than Hostwarp.",
+                "There is no PTX of this version.",
                 File(".version 88.0\n.target sm_90\n.visible .entry k() { ret; }"),
                 File(".version 8.8\n.target sm_90\n.visible .entry k() { ret; }"),
             ),
@@ -382,6 +382,12 @@ impl Code {
                  component of that register. In a range like `%clock<65>` it is easily missed.",
                 Body(".reg .u32 %tid;"),
                 Body(".reg .u32 %index;"),
+            ),
+            NewerVersion => page(
+                "The module is by a compiler that is newer than Hostwarp. It is taken as one of the newest version known; an instruction or modifier that \
+                 came later is an error where it stands, and the rest means what it always did.",
+                File(".version 9.99\n.target sm_90\n.visible .entry k() { ret; }"),
+                File(".version 8.8\n.target sm_90\n.visible .entry k() { ret; }"),
             ),
 
             UnsupportedInstruction => words(

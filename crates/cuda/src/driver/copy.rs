@@ -2,7 +2,7 @@
 
 use crate::errors::{self, Code};
 use crate::ops::{Copy, Fill, Op, Side, queue, queue_and_wait};
-use crate::state::ready;
+use crate::state::{ready, state};
 use crate::types::*;
 use std::ffi::{c_uchar, c_uint, c_ushort, c_void};
 
@@ -67,21 +67,21 @@ fn rows(at: u64, pitch: usize, value: u32, size: usize, width: usize, height: us
 
 /// One side of a copy as the structures describe it; memory types: 1 host, 2 device, 3 array, 4 told by the address.
 fn side(
-    (kind, host, device): (c_uint, u64, u64),
+    (kind, host, device, array): (c_uint, u64, u64, Handle),
     (pitch, height): (usize, usize),
-    width: usize,
     at: [usize; 3],
+    extent: [usize; 3],
 ) -> Result<Side, Code> {
     let base = match kind {
         1 => host,
         2 | 4 => device,
         3 => {
-            crate::log::explain("copies to and from arrays are not supported yet");
-            return Err(errors::NOT_SUPPORTED);
+            let array = state()?.array(array)?;
+            return array.side(at.map(|n| n as u64), extent.map(|n| n as u64));
         }
         _ => return Err(errors::INVALID_VALUE),
     };
-    let pitch = if pitch == 0 { width } else { pitch } as u64;
+    let pitch = if pitch == 0 { extent[0] } else { pitch } as u64;
     let slice = pitch * height as u64;
     let [x, y, z] = at.map(|n| n as u64);
     Ok(Side { at: base + x + y * pitch + z * slice, pitch, slice })
@@ -97,18 +97,11 @@ pub unsafe fn copy_2d(copy: *const Memcpy2d) -> Result<Copy, Code> {
     }
     // SAFETY: the caller's promise.
     let c = unsafe { *copy };
-    let from = side(
-        (c.src_type, c.src_host, c.src_device),
-        (c.src_pitch, c.height),
-        c.width,
-        [c.src_x, c.src_y, 0],
-    )?;
-    let to = side(
-        (c.dst_type, c.dst_host, c.dst_device),
-        (c.dst_pitch, c.height),
-        c.width,
-        [c.dst_x, c.dst_y, 0],
-    )?;
+    let extent = [c.width, c.height, 1];
+    let src = (c.src_type, c.src_host, c.src_device, c.src_array);
+    let dst = (c.dst_type, c.dst_host, c.dst_device, c.dst_array);
+    let from = side(src, (c.src_pitch, c.height), [c.src_x, c.src_y, 0], extent)?;
+    let to = side(dst, (c.dst_pitch, c.height), [c.dst_x, c.dst_y, 0], extent)?;
     if c.height > 1 && (from.pitch < c.width as u64 || to.pitch < c.width as u64) {
         return Err(errors::INVALID_VALUE);
     }
@@ -127,8 +120,11 @@ pub unsafe fn copy_3d(copy: *const Memcpy3d) -> Result<Copy, Code> {
     let c = unsafe { *copy };
     let height = |h: usize| if h == 0 { c.height } else { h };
     let (src, dst) = ((c.src_pitch, height(c.src_height)), (c.dst_pitch, height(c.dst_height)));
-    let from = side((c.src_type, c.src_host, c.src_device), src, c.width, [c.src_x, c.src_y, c.src_z])?;
-    let to = side((c.dst_type, c.dst_host, c.dst_device), dst, c.width, [c.dst_x, c.dst_y, c.dst_z])?;
+    let extent = [c.width, c.height, c.depth];
+    let from = (c.src_type, c.src_host, c.src_device, c.src_array);
+    let to = (c.dst_type, c.dst_host, c.dst_device, c.dst_array);
+    let from = side(from, src, [c.src_x, c.src_y, c.src_z], extent)?;
+    let to = side(to, dst, [c.dst_x, c.dst_y, c.dst_z], extent)?;
     let (width, height, depth) = (c.width as u64, c.height as u64, c.depth as u64);
     Ok(Copy { to, from, width, height, depth, taken: None })
 }
@@ -147,27 +143,27 @@ api! {
     }
 
     fn cuMemcpyHtoD_v2 / cuMemcpyHtoD_v2_ptds(to: CUdeviceptr, from: *const c_void, bytes: usize) {
-        copy_now(Copy::row(to, address(from), bytes as u64), 0)
+        copy_now(Copy::row(to, address(from), bytes as u64).between(true, false)?, 0)
     }
 
     fn cuMemcpyDtoH_v2 / cuMemcpyDtoH_v2_ptds(to: *mut c_void, from: CUdeviceptr, bytes: usize) {
-        copy_now(Copy::row(address(to), from, bytes as u64), 0)
+        copy_now(Copy::row(address(to), from, bytes as u64).between(false, true)?, 0)
     }
 
     fn cuMemcpyDtoD_v2 / cuMemcpyDtoD_v2_ptds(to: CUdeviceptr, from: CUdeviceptr, bytes: usize) {
-        copy_now(Copy::row(to, from, bytes as u64), 0)
+        copy_now(Copy::row(to, from, bytes as u64).between(true, true)?, 0)
     }
 
     fn cuMemcpyHtoDAsync_v2 / cuMemcpyHtoDAsync_v2_ptsz(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: Handle) {
-        copy_async(Copy::row(to, address(from), bytes as u64), stream)
+        copy_async(Copy::row(to, address(from), bytes as u64).between(true, false)?, stream)
     }
 
     fn cuMemcpyDtoHAsync_v2 / cuMemcpyDtoHAsync_v2_ptsz(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: Handle) {
-        copy_async(Copy::row(address(to), from, bytes as u64), stream)
+        copy_async(Copy::row(address(to), from, bytes as u64).between(false, true)?, stream)
     }
 
     fn cuMemcpyDtoDAsync_v2 / cuMemcpyDtoDAsync_v2_ptsz(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: Handle) {
-        copy_async(Copy::row(to, from, bytes as u64), stream)
+        copy_async(Copy::row(to, from, bytes as u64).between(true, true)?, stream)
     }
 
     fn cuMemcpyPeer / cuMemcpyPeer_ptds(to: CUdeviceptr, _to: Handle, from: CUdeviceptr, _from: Handle, bytes: usize) {

@@ -1,7 +1,7 @@
 //! Allocations and what is known of pointers.
 
 use crate::errors::{self, Code};
-use crate::state::{MemoryKind, ready, state};
+use crate::state::{Allocation, MemoryKind, ready, state};
 use crate::types::*;
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -24,50 +24,71 @@ fn free_now(address: CUdeviceptr, kinds: &[MemoryKind]) -> Result<(), Code> {
 /// `to` is null or may be written to as the attribute's type.
 unsafe fn pointer_attribute(to: *mut c_void, attribute: c_int, address: u64) -> Result<(), Code> {
     let state = state()?;
-    let found = state.allocation(address);
-    let host = state.is_pinned(address) && found.is_none_or(|(_, a)| a.kind == MemoryKind::Host);
-    let known = found.filter(|(_, a)| a.kind != MemoryKind::Constant);
-    let (base, allocation) = match (found, host) {
-        (Some((base, allocation)), _) => (base, Some(allocation)),
-        (None, true) => (address, None),
-        (None, false) => return Err(errors::INVALID_VALUE),
+    let (base, allocation, mapped) = match (state.allocation(address), state.registered(address)) {
+        (Some((base, allocation)), _) => (base, allocation, true),
+        (None, Some((base, r))) => {
+            let kind = MemoryKind::Host;
+            (base, Allocation { size: r.size, kind, context: r.context, id: r.id, pool: 0 }, r.mapped)
+        }
+        (None, None) => return Err(errors::INVALID_VALUE),
     };
     if to.is_null() {
         return Err(errors::INVALID_VALUE);
     }
-    let kind = allocation.map_or(MemoryKind::Host, |a| a.kind);
+    let kind = allocation.kind;
     // SAFETY: the caller's promise: each attribute has the type that is written.
     unsafe {
         match attribute {
-            1 => to.cast::<usize>().write(allocation.map_or(0, |a| a.context)),
+            1 => to.cast::<usize>().write(allocation.context),
             2 => to.cast::<c_uint>().write(if kind == MemoryKind::Host { 1 } else { 2 }),
-            3 if allocation.is_none() => return Err(errors::INVALID_VALUE),
+            3 if !mapped => return Err(errors::INVALID_VALUE),
             3 => to.cast::<u64>().write(address),
             4 => match kind {
-                MemoryKind::Device | MemoryKind::Graph | MemoryKind::Constant => {
+                MemoryKind::Device | MemoryKind::Graph | MemoryKind::Constant | MemoryKind::Array => {
                     return Err(errors::INVALID_VALUE);
                 }
                 _ => to.cast::<u64>().write(address),
             },
             6 => to.cast::<c_int>().write(0),
-            7 => to.cast::<u64>().write(known.map_or(0, |(_, a)| a.id)),
+            7 => to.cast::<u64>().write(allocation.id),
             8 => to.cast::<c_uint>().write(u32::from(kind == MemoryKind::Managed)),
             9 => to.cast::<c_int>().write(0),
             10 => to.cast::<c_uint>().write(0),
             11 => to.cast::<u64>().write(base),
-            12 => to.cast::<usize>().write(allocation.map_or(0, |a| a.size as usize)),
-            13 => to.cast::<c_uint>().write(1),
+            12 => to.cast::<usize>().write(allocation.size as usize),
+            13 => to.cast::<c_uint>().write(u32::from(mapped)),
             14 | 20 => to.cast::<u64>().write(0),
             15 => to.cast::<c_uint>().write(0),
             16 => to.cast::<c_int>().write(3),
-            17 => to.cast::<usize>().write(allocation.map_or(0, |a| a.pool)),
-            18 => to.cast::<usize>().write(allocation.map_or(0, |a| a.size as usize)),
+            17 => to.cast::<usize>().write(allocation.pool),
+            18 => to.cast::<usize>().write(allocation.size as usize),
             19 => to.cast::<u64>().write(base),
             21 => to.cast::<c_uint>().write(0),
             _ => return Err(errors::INVALID_VALUE),
         }
     }
     Ok(())
+}
+
+/// Whether the process can read and write all of a range, as the system's list has it; where there is no list, the caller is believed.
+fn is_writable(at: u64, bytes: u64) -> bool {
+    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return true };
+    let Some(end) = at.checked_add(bytes) else { return false };
+    let mut covered = at;
+    for line in maps.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let (Some(range), Some(access)) = (words.next(), words.next()) else { continue };
+        let bounds =
+            range.split_once('-').map(|(a, b)| (u64::from_str_radix(a, 16), u64::from_str_radix(b, 16)));
+        // By address, so that what is covered grows or there is a gap.
+        if let Some((Ok(from), Ok(to))) = bounds
+            && access.starts_with("rw")
+            && (from..to).contains(&covered)
+        {
+            covered = to;
+        }
+    }
+    covered >= end
 }
 
 fn host_alloc(to: *mut *mut c_void, bytes: usize) -> Result<(), Code> {
@@ -141,47 +162,63 @@ api! {
         let state = ready()?;
         let at = pointer.addr() as u64;
         if state.allocation(at).is_none() {
-            if state.is_pinned(at) {
-                crate::log::explain(
-                    "memory that was registered with cuMemHostRegister cannot be used by kernels; allocate it with \
-                     cuMemHostAlloc or cuMemAllocManaged",
-                );
+            let (_, found) = state.registered(at).ok_or(errors::INVALID_VALUE)?;
+            if !found.mapped {
                 return Err(errors::NOT_SUPPORTED);
             }
-            return Err(errors::INVALID_VALUE);
         }
         // SAFETY: as above.
         unsafe { out(address, at) }
     }
 
     fn cuMemHostGetFlags(flags: *mut c_uint, pointer: *mut c_void) {
-        let (_, found) = state()?.allocation(pointer.addr() as u64).ok_or(errors::INVALID_VALUE)?;
-        if found.kind != MemoryKind::Host {
-            return Err(errors::INVALID_VALUE);
-        }
+        let (state, at) = (state()?, pointer.addr() as u64);
+        let value = match (state.allocation(at), state.registered(at)) {
+            (Some((_, found)), _) if found.kind == MemoryKind::Host => 2,
+            // What is registered is mapped, whether that was asked for or not.
+            (None, Some((_, found))) => found.flags | 2,
+            _ => return Err(errors::INVALID_VALUE),
+        };
         // SAFETY: as above.
-        unsafe { out(flags, 2) }
+        unsafe { out(flags, value) }
     }
 
-    fn cuMemHostRegister_v2(pointer: *mut c_void, bytes: usize, _flags: c_uint) {
-        if pointer.is_null() || bytes == 0 {
+    fn cuMemHostRegister_v2(pointer: *mut c_void, bytes: usize, flags: c_uint) {
+        let state = ready()?;
+        // Portable, mapped, memory of a device's, read-only.
+        if pointer.is_null() || bytes == 0 || flags & !15 != 0 {
             return Err(errors::INVALID_VALUE);
         }
-        ready()?.register(pointer.addr() as u64, bytes as u64)
+        if flags & 12 != 0 {
+            crate::log::explain("memory of devices and read-only memory cannot be registered (CU_MEMHOSTREGISTER_IOMEMORY, _READ_ONLY)");
+            return Err(errors::NOT_SUPPORTED);
+        }
+        let at = pointer.expose_provenance() as u64;
+        if !is_writable(at, bytes as u64) {
+            return Err(errors::INVALID_VALUE);
+        }
+        // SAFETY: it is there now, and the caller promises that it stays until it is unregistered.
+        unsafe { state.register(at, bytes as u64, flags) }
     }
 
     fn cuMemHostUnregister(pointer: *mut c_void) {
         let state = ready()?;
-        state.wait_all()?;
-        state.unregister(pointer.addr() as u64)
+        let at = pointer.addr() as u64;
+        state.registered(at).filter(|(base, _)| *base == at).ok_or(errors::HOST_MEMORY_NOT_REGISTERED)?;
+        let waited = state.wait_all();
+        state.unregister(at)?;
+        waited
     }
 
     fn cuMemGetAddressRange_v2(base: *mut CUdeviceptr, size: *mut usize, address: CUdeviceptr) {
-        let (start, found) = state()?.allocation(address).ok_or(errors::NOT_FOUND)?;
+        let state = state()?;
+        let own = state.allocation(address).map(|(start, found)| (start, found.size));
+        let found = own.or_else(|| state.registered(address).map(|(start, found)| (start, found.size)));
+        let (start, bytes) = found.ok_or(errors::NOT_FOUND)?;
         // SAFETY: as above.
         unsafe {
             put(base, start);
-            put(size, found.size as usize);
+            put(size, bytes as usize);
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The functions of `libcuda.so.1`.
 
+mod array;
 mod basics;
 mod context;
 mod copy;
@@ -16,7 +17,9 @@ mod occupancy;
 mod old;
 pub mod pool;
 mod stream;
+pub mod value;
 
+pub use array::*;
 pub use basics::*;
 pub use context::*;
 pub use copy::*;
@@ -33,3 +36,4 @@ pub use occupancy::*;
 pub use old::*;
 pub use pool::*;
 pub use stream::*;
+pub use value::*;

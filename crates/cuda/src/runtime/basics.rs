@@ -78,13 +78,21 @@ runtime_api! {
         unsafe { out(device, 0) }
     }
 
-    fn cudaSetDeviceFlags(_flags: c_uint) {
-        Ok(())
+    fn cudaSetDeviceFlags(flags: c_uint) {
+        // How to wait, mapped host memory, local memory that stays, copies that wait.
+        if flags & !0x9f != 0 || !matches!(flags & 7, 0 | 1 | 2 | 4) {
+            return Err(errors::INVALID_VALUE);
+        }
+        state::init()?;
+        // SAFETY: as above.
+        ok(unsafe { driver::cuDevicePrimaryCtxSetFlags_v2(0, flags) })
     }
 
     fn cudaGetDeviceFlags(flags: *mut c_uint) {
+        state::init()?;
+        let mut active = 0;
         // SAFETY: as above.
-        unsafe { out(flags, 0) }
+        ok(unsafe { driver::cuDevicePrimaryCtxGetState(0, flags, &mut active) })
     }
 
     fn cudaDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: c_int) {
@@ -118,7 +126,20 @@ runtime_api! {
         ensure().map(drop)
     }
 
-    fn cudaDeviceCanAccessPeer(can: *mut c_int, _device: c_int, _peer: c_int) {
+    fn cudaDeviceSetSharedMemConfig(_config: c_int) {
+        ensure().map(drop)
+    }
+
+    fn cudaSetValidDevices(devices: *const c_int, count: c_int) {
+        // SAFETY: as above: so many numbers.
+        let all = (0..count.max(0) as usize).all(|i| unsafe { *devices.add(i) } == 0);
+        if all { Ok(()) } else { Err(errors::INVALID_DEVICE) }
+    }
+
+    fn cudaDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) {
+        if device != 0 || peer != 0 {
+            return Err(errors::INVALID_DEVICE);
+        }
         // SAFETY: as above.
         unsafe { out(can, 0) }
     }
@@ -173,6 +194,8 @@ forward! {
     fn cudaStreamGetAttribute / cudaStreamGetAttribute_ptsz(stream: Handle, attribute: c_uint, value: *mut [u32; 16]) = cuStreamGetAttribute;
     fn cudaStreamCopyAttributes / cudaStreamCopyAttributes_ptsz(to: Handle, from: Handle) = cuStreamCopyAttributes;
     fn cudaCtxResetPersistingL2Cache() = cuCtxResetPersistingL2Cache;
+    fn cudaDeviceGetCacheConfig(config: *mut c_int) = cuCtxGetCacheConfig;
+    fn cudaDeviceGetSharedMemConfig(config: *mut c_int) = cuCtxGetSharedMemConfig;
     fn cudaDeviceGetLimit(value: *mut usize, limit: c_int) = cuCtxGetLimit;
     fn cudaDeviceSetLimit(limit: c_int, value: usize) = cuCtxSetLimit;
     fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) = cuCtxGetStreamPriorityRange;

@@ -21,7 +21,7 @@ unsafe fn kernel_params(params: *const KernelNodeParams) -> Result<KernelNodePar
 ///
 /// # Safety
 /// `params` is null or points to parameters of the kind it names.
-unsafe fn any(params: *mut GraphNodeParams) -> Result<Op, Code> {
+pub(super) unsafe fn any(params: *mut GraphNodeParams) -> Result<Op, Code> {
     // SAFETY: the caller's promise.
     let p = unsafe { params.as_mut() }.ok_or(errors::INVALID_VALUE)?;
     match p.kind {
@@ -54,7 +54,7 @@ fn from_symbol(to: *mut c_void, of: *const c_void, count: usize, offset: usize) 
 }
 
 runtime_api! {
-    fn cudaGraphAddNode(node: *mut Handle, graph: Handle, after: *const Handle, _data: *const u64, count: usize, params: *mut GraphNodeParams) {
+    fn hostwarp13_cudaGraphAddNode(node: *mut Handle, graph: Handle, after: *const Handle, _data: *const u64, count: usize, params: *mut GraphNodeParams) {
         ensure()?;
         // SAFETY: the caller's promise, here and below.
         unsafe { add(node, graph, (after, count), any(params)?) }
@@ -160,11 +160,11 @@ forward! {
     fn cudaGraphNodeFindInClone(to: *mut Handle, node: Handle, clone: Handle) = cuGraphNodeFindInClone;
     fn cudaGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize) = cuGraphGetNodes;
     fn cudaGraphGetRootNodes(graph: Handle, nodes: *mut Handle, count: *mut usize) = cuGraphGetRootNodes;
-    fn cudaGraphGetEdges(graph: Handle, from: *mut Handle, to: *mut Handle, data: *mut u64, count: *mut usize) = cuGraphGetEdges_v2;
-    fn cudaGraphNodeGetDependencies(node: Handle, to: *mut Handle, data: *mut u64, count: *mut usize) = cuGraphNodeGetDependencies_v2;
-    fn cudaGraphNodeGetDependentNodes(node: Handle, to: *mut Handle, data: *mut u64, count: *mut usize) = cuGraphNodeGetDependentNodes_v2;
-    fn cudaGraphAddDependencies(graph: Handle, from: *const Handle, to: *const Handle, data: *const u64, count: usize) = cuGraphAddDependencies_v2;
-    fn cudaGraphRemoveDependencies(graph: Handle, from: *const Handle, to: *const Handle, data: *const u64, count: usize) = cuGraphRemoveDependencies_v2;
+    fn hostwarp13_cudaGraphGetEdges(graph: Handle, from: *mut Handle, to: *mut Handle, data: *mut u64, count: *mut usize) = cuGraphGetEdges_v2;
+    fn hostwarp13_cudaGraphNodeGetDependencies(node: Handle, to: *mut Handle, data: *mut u64, count: *mut usize) = cuGraphNodeGetDependencies_v2;
+    fn hostwarp13_cudaGraphNodeGetDependentNodes(node: Handle, to: *mut Handle, data: *mut u64, count: *mut usize) = cuGraphNodeGetDependentNodes_v2;
+    fn hostwarp13_cudaGraphAddDependencies(graph: Handle, from: *const Handle, to: *const Handle, data: *const u64, count: usize) = cuGraphAddDependencies_v2;
+    fn hostwarp13_cudaGraphRemoveDependencies(graph: Handle, from: *const Handle, to: *const Handle, data: *const u64, count: usize) = cuGraphRemoveDependencies_v2;
     fn cudaGraphDestroyNode(node: Handle) = cuGraphDestroyNode;
     fn cudaGraphNodeGetType(node: Handle, kind: *mut c_int) = cuGraphNodeGetType;
     fn cudaGraphNodeGetContainingGraph(node: Handle, graph: *mut Handle) = cuGraphNodeGetContainingGraph;
@@ -210,9 +210,9 @@ forward! {
     fn cudaStreamBeginCaptureToGraph / cudaStreamBeginCaptureToGraph_ptsz(stream: Handle, graph: Handle, after: *const Handle, data: *const u64, count: usize, mode: c_int) = cuStreamBeginCaptureToGraph;
     fn cudaStreamEndCapture / cudaStreamEndCapture_ptsz(stream: Handle, graph: *mut Handle) = cuStreamEndCapture;
     fn cudaStreamIsCapturing / cudaStreamIsCapturing_ptsz(stream: Handle, status: *mut c_int) = cuStreamIsCapturing;
-    fn cudaStreamGetCaptureInfo / cudaStreamGetCaptureInfo_ptsz(stream: Handle, status: *mut c_int, id: *mut u64, graph: *mut Handle, dependencies: *mut *const Handle, data: *mut *const c_void, count: *mut usize) = cuStreamGetCaptureInfo_v3;
+    fn hostwarp13_cudaStreamGetCaptureInfo / hostwarp13_cudaStreamGetCaptureInfo_ptsz(stream: Handle, status: *mut c_int, id: *mut u64, graph: *mut Handle, dependencies: *mut *const Handle, data: *mut *const c_void, count: *mut usize) = cuStreamGetCaptureInfo_v3;
     fn cudaStreamGetCaptureInfo_v2 / cudaStreamGetCaptureInfo_v2_ptsz(stream: Handle, status: *mut c_int, id: *mut u64, graph: *mut Handle, dependencies: *mut *const Handle, count: *mut usize) = cuStreamGetCaptureInfo_v2;
     fn cudaStreamGetCaptureInfo_v3 / cudaStreamGetCaptureInfo_v3_ptsz(stream: Handle, status: *mut c_int, id: *mut u64, graph: *mut Handle, dependencies: *mut *const Handle, data: *mut *const c_void, count: *mut usize) = cuStreamGetCaptureInfo_v3;
-    fn cudaStreamUpdateCaptureDependencies / cudaStreamUpdateCaptureDependencies_ptsz(stream: Handle, nodes: *const Handle, data: *const u64, count: usize, flags: c_uint) = cuStreamUpdateCaptureDependencies_v2;
+    fn hostwarp13_cudaStreamUpdateCaptureDependencies / hostwarp13_cudaStreamUpdateCaptureDependencies_ptsz(stream: Handle, nodes: *const Handle, data: *const u64, count: usize, flags: c_uint) = cuStreamUpdateCaptureDependencies_v2;
     fn cudaThreadExchangeStreamCaptureMode(mode: *mut c_int) = cuThreadExchangeStreamCaptureMode;
 }

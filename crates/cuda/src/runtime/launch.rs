@@ -89,6 +89,8 @@ runtime_api! {
     }
 
     fn __cudaLaunchKernel / __cudaLaunchKernel_ptsz(kernel: Handle, grid: Dim3, block: Dim3, args: *mut *mut c_void, shared: usize, stream: Handle) {
+        // The handle is from before a reset, it may be.
+        let kernel = kernel_of(std::ptr::without_provenance(kernel))?;
         // SAFETY: as above.
         unsafe { launch(kernel, grid, block, args, shared, stream, false) }
     }
@@ -146,6 +148,14 @@ runtime_api! {
 
     fn cudaFuncSetAttribute(function: *const c_void, attribute: c_int, value: c_int) {
         let kernel = ensure()?.kernel(kernel_of(function)?)?;
+        driver::set_kernel_attribute(&kernel, attribute, value)
+    }
+
+    fn cudaKernelSetAttributeForDevice(kernel: Handle, attribute: c_int, value: c_int, device: c_int) {
+        if device != 0 {
+            return Err(errors::INVALID_DEVICE);
+        }
+        let kernel = ensure()?.kernel(kernel_of(std::ptr::without_provenance(kernel))?)?;
         driver::set_kernel_attribute(&kernel, attribute, value)
     }
 

@@ -1,5 +1,6 @@
 //! Memory.
 
+use super::array::{array_side, element};
 use super::{ensure, ok, variable_of};
 use crate::driver::{self, copy_async, copy_now};
 use crate::errors::{self, Code};
@@ -112,22 +113,47 @@ pub(super) fn copy_3d(params: *const Copy3d) -> Result<Copy, Code> {
     }
     // SAFETY: the callers' promise.
     let p = unsafe { *params };
-    if p.src_array != 0 || p.dst_array != 0 {
-        crate::log::explain("copies to and from arrays are not supported yet");
-        return Err(errors::NOT_SUPPORTED);
+    let Extent { mut x, y, z } = p.extent;
+    // Where an array takes part, the extent is in its elements.
+    for array in [p.src_array, p.dst_array].into_iter().filter(|a| *a != 0).take(1) {
+        x = x.checked_mul(element(array)?).ok_or(errors::INVALID_VALUE)?;
     }
-    let side = |ptr: PitchedPtr, pos: Extent| {
+    let side = |array: Handle, ptr: PitchedPtr, pos: Extent| {
+        if array != 0 {
+            let at = pos.x.checked_mul(element(array)?).ok_or(errors::INVALID_VALUE)?;
+            return array_side(array, [at, pos.y, pos.z], [x, y, z]);
+        }
         let pitch = ptr.pitch as u64;
         let slice = pitch * ptr.y as u64;
-        Side {
+        Ok(Side {
             at: address(ptr.ptr) + pos.x as u64 + pos.y as u64 * pitch + pos.z as u64 * slice,
             pitch,
             slice,
-        }
+        })
     };
-    let Extent { x, y, z } = p.extent;
     let (width, height, depth) = (x as u64, y as u64, z as u64);
-    Ok(Copy { to: side(p.dst, p.dst_pos), from: side(p.src, p.src_pos), width, height, depth, taken: None })
+    let copy = Copy {
+        to: side(p.dst_array, p.dst, p.dst_pos)?,
+        from: side(p.src_array, p.src, p.src_pos)?,
+        width,
+        height,
+        depth,
+        taken: None,
+    };
+    directed(copy, p.kind)
+}
+
+/// What the direction says of both sides: 0 host to host, 1 to the device, 2 from it, 3 within it, 4 told by the addresses.
+pub(super) fn directed(copy: Copy, kind: c_int) -> Result<Copy, Code> {
+    let (to, from) = match kind {
+        0 | 4 => (false, false),
+        1 => (true, false),
+        2 => (false, true),
+        3 => (true, true),
+        // `cudaErrorInvalidMemcpyDirection`
+        _ => return Err(Code(21)),
+    };
+    copy.between(to, from)
 }
 
 fn copy_2d(
@@ -190,14 +216,14 @@ runtime_api! {
         ok(unsafe { driver::cuMemHostAlloc(to, bytes, 0) })
     }
 
-    fn cudaMemcpy / cudaMemcpy_ptds(to: *mut c_void, from: *const c_void, bytes: usize, _kind: c_int) {
+    fn cudaMemcpy / cudaMemcpy_ptds(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int) {
         ensure()?;
-        copy_now(Copy::row(address(to), address(from), bytes as u64), 0)
+        copy_now(directed(Copy::row(address(to), address(from), bytes as u64), kind)?, 0)
     }
 
-    fn cudaMemcpyAsync / cudaMemcpyAsync_ptsz(to: *mut c_void, from: *const c_void, bytes: usize, _kind: c_int, stream: Handle) {
+    fn cudaMemcpyAsync / cudaMemcpyAsync_ptsz(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int, stream: Handle) {
         ensure()?;
-        copy_async(Copy::row(address(to), address(from), bytes as u64), stream)
+        copy_async(directed(Copy::row(address(to), address(from), bytes as u64), kind)?, stream)
     }
 
     fn cudaMemcpyPeer(to: *mut c_void, _to: c_int, from: *const c_void, _from: c_int, bytes: usize) {
@@ -205,14 +231,14 @@ runtime_api! {
         copy_now(Copy::row(address(to), address(from), bytes as u64), 0)
     }
 
-    fn cudaMemcpy2D / cudaMemcpy2D_ptds(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, _kind: c_int) {
+    fn cudaMemcpy2D / cudaMemcpy2D_ptds(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int) {
         ensure()?;
-        copy_now(copy_2d(to, to_pitch, from, from_pitch, width, height)?, 0)
+        copy_now(directed(copy_2d(to, to_pitch, from, from_pitch, width, height)?, kind)?, 0)
     }
 
-    fn cudaMemcpy2DAsync / cudaMemcpy2DAsync_ptsz(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, _kind: c_int, stream: Handle) {
+    fn cudaMemcpy2DAsync / cudaMemcpy2DAsync_ptsz(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int, stream: Handle) {
         ensure()?;
-        copy_async(copy_2d(to, to_pitch, from, from_pitch, width, height)?, stream)
+        copy_async(directed(copy_2d(to, to_pitch, from, from_pitch, width, height)?, kind)?, stream)
     }
 
     fn cudaMemcpy3D / cudaMemcpy3D_ptds(params: *const Copy3d) {
@@ -225,20 +251,20 @@ runtime_api! {
         copy_async(copy_3d(params)?, stream)
     }
 
-    fn cudaMemcpyToSymbol / cudaMemcpyToSymbol_ptds(of: *const c_void, from: *const c_void, count: usize, offset: usize, _kind: c_int) {
-        copy_now(Copy::row(symbol(of, offset, count)?, address(from), count as u64), 0)
+    fn cudaMemcpyToSymbol / cudaMemcpyToSymbol_ptds(of: *const c_void, from: *const c_void, count: usize, offset: usize, kind: c_int) {
+        copy_now(directed(Copy::row(symbol(of, offset, count)?, address(from), count as u64), kind)?, 0)
     }
 
-    fn cudaMemcpyFromSymbol / cudaMemcpyFromSymbol_ptds(to: *mut c_void, of: *const c_void, count: usize, offset: usize, _kind: c_int) {
-        copy_now(Copy::row(address(to), symbol(of, offset, count)?, count as u64), 0)
+    fn cudaMemcpyFromSymbol / cudaMemcpyFromSymbol_ptds(to: *mut c_void, of: *const c_void, count: usize, offset: usize, kind: c_int) {
+        copy_now(directed(Copy::row(address(to), symbol(of, offset, count)?, count as u64), kind)?, 0)
     }
 
-    fn cudaMemcpyToSymbolAsync / cudaMemcpyToSymbolAsync_ptsz(of: *const c_void, from: *const c_void, count: usize, offset: usize, _kind: c_int, stream: Handle) {
-        copy_async(Copy::row(symbol(of, offset, count)?, address(from), count as u64), stream)
+    fn cudaMemcpyToSymbolAsync / cudaMemcpyToSymbolAsync_ptsz(of: *const c_void, from: *const c_void, count: usize, offset: usize, kind: c_int, stream: Handle) {
+        copy_async(directed(Copy::row(symbol(of, offset, count)?, address(from), count as u64), kind)?, stream)
     }
 
-    fn cudaMemcpyFromSymbolAsync / cudaMemcpyFromSymbolAsync_ptsz(to: *mut c_void, of: *const c_void, count: usize, offset: usize, _kind: c_int, stream: Handle) {
-        copy_async(Copy::row(address(to), symbol(of, offset, count)?, count as u64), stream)
+    fn cudaMemcpyFromSymbolAsync / cudaMemcpyFromSymbolAsync_ptsz(to: *mut c_void, of: *const c_void, count: usize, offset: usize, kind: c_int, stream: Handle) {
+        copy_async(directed(Copy::row(address(to), symbol(of, offset, count)?, count as u64), kind)?, stream)
     }
 
     fn cudaMemset / cudaMemset_ptds(at: u64, value: c_int, count: usize) {
@@ -303,8 +329,10 @@ runtime_api! {
             Some(MemoryKind::Managed) => (3, 0, at, at),
             Some(_) => (2, 0, at, 0),
             None if state.is_device(at) => (2, 0, at, 0),
-            None if state.is_pinned(at) => (1, 0, 0, at),
-            None => (0, -2, 0, at),
+            None => match state.registered(at) {
+                Some((_, found)) => (1, 0, if found.mapped { at } else { 0 }, at),
+                None => (0, -2, 0, at),
+            },
         };
         // SAFETY: as above.
         unsafe { out(to, PointerAttributes { kind, device, device_pointer, host_pointer }) }
@@ -312,8 +340,8 @@ runtime_api! {
 }
 
 forward! {
-    fn cudaMemAdvise(at: u64, count: usize, advice: c_int, location: u64) = cuMemAdvise_v2;
-    fn cudaMemPrefetchAsync / cudaMemPrefetchAsync_ptsz(at: u64, count: usize, location: u64, flags: c_uint, stream: Handle) = cuMemPrefetchAsync_v2;
+    fn hostwarp13_cudaMemAdvise(at: u64, count: usize, advice: c_int, location: u64) = cuMemAdvise_v2;
+    fn hostwarp13_cudaMemPrefetchAsync / hostwarp13_cudaMemPrefetchAsync_ptsz(at: u64, count: usize, location: u64, flags: c_uint, stream: Handle) = cuMemPrefetchAsync_v2;
     fn cudaMemRangeGetAttribute(to: *mut c_void, size: usize, attribute: c_int, at: u64, count: usize) = cuMemRangeGetAttribute;
     fn cudaMemRangeGetAttributes(to: *mut *mut c_void, sizes: *const usize, attributes: *const c_int, number: usize, at: u64, count: usize) = cuMemRangeGetAttributes;
     fn cudaMallocFromPoolAsync / cudaMallocFromPoolAsync_ptsz(to: *mut u64, bytes: usize, pool: Handle, stream: Handle) = cuMemAllocFromPoolAsync;

@@ -2,19 +2,23 @@
 //!
 //! A program built by nvcc with `-cudart shared` registers its fat binaries, kernels and variables before `main`; nothing of it is loaded until it is used.
 
+mod array;
 mod basics;
 mod graph;
 mod launch;
 mod memory;
 mod properties;
 mod register;
+mod twelve;
 
+pub use array::*;
 pub use basics::*;
 pub use graph::*;
 pub use launch::*;
 pub use memory::*;
 pub use properties::*;
 pub use register::*;
+pub use twelve::*;
 
 use crate::driver;
 use crate::errors::Code;

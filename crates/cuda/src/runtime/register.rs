@@ -19,6 +19,8 @@ struct Registered {
     kernels: HashMap<usize, (usize, String)>,
     /// Host variables: the binary, the device's name.
     variables: HashMap<usize, (usize, String)>,
+    /// The host stubs of handles that programs were given. They keep them, and a reset must not end them.
+    given: HashMap<Handle, usize>,
     next: usize,
 }
 
@@ -66,13 +68,27 @@ pub fn kernel_of(function: *const c_void) -> Result<Handle, Code> {
     if state.kernel(function.addr()).is_ok() {
         return Ok(function.addr());
     }
-    let found = registered(|all| all.kernels.get(&function.addr()).cloned());
+    let found = registered(|all| {
+        let stub = all.given.get(&function.addr()).copied().unwrap_or(function.addr());
+        all.kernels.get(&stub).cloned()
+    });
     let (binary, name) = found.ok_or(errors::INVALID_DEVICE_FUNCTION)?;
     let module = module_of(binary)?;
     driver::kernel_handle(state, module, &name).map_err(|_| {
         log::explain(&format!("the fat binary has no kernel `{name}`"));
         errors::INVALID_DEVICE_FUNCTION
     })
+}
+
+/// The handle of the kernel behind a host stub, for a program that keeps it.
+fn give(stub: *const c_void) -> Result<Handle, Code> {
+    let kernel = kernel_of(stub)?;
+    registered(|all| {
+        if all.kernels.contains_key(&stub.addr()) {
+            all.given.insert(kernel, stub.addr());
+        }
+    });
+    Ok(kernel)
 }
 
 /// Address and size of the variable behind a host symbol.
@@ -203,19 +219,19 @@ pub unsafe extern "C" fn __cudaInitModule(handle: *mut *mut c_void) -> c_char {
 
 runtime_api! {
     fn __cudaGetKernel(to: *mut Handle, stub: *const c_void) {
-        let kernel = kernel_of(stub)?;
+        let kernel = give(stub)?;
         // SAFETY: the caller's promise, here and below.
         unsafe { out(to, kernel) }
     }
 
     fn cudaGetKernel(to: *mut Handle, stub: *const c_void) {
-        let kernel = kernel_of(stub)?;
+        let kernel = give(stub)?;
         // SAFETY: as above.
         unsafe { out(to, kernel) }
     }
 
     fn cudaGetFuncBySymbol(to: *mut Handle, stub: *const c_void) {
-        let kernel = kernel_of(stub)?;
+        let kernel = give(stub)?;
         // SAFETY: as above.
         unsafe { out(to, kernel) }
     }
