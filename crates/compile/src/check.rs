@@ -20,7 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
 /// The newest PTX version of each major one, from 1 on.
-const VERSIONS: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 4];
+const VERSIONS: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 5];
 
 /// The targets there are, with the PTX version (major × 10 + minor) that brought each.
 const TARGETS: &[(u32, u32)] = &[
@@ -336,15 +336,23 @@ impl<'m> Checker<'m> {
 
     fn version(&mut self, d: Directive<'m>) {
         let Some(argument) = d.arguments().get(0) else { return };
+        let (newest_major, newest_minor) = (VERSIONS.len() as u32, VERSIONS[VERSIONS.len() - 1]);
         let known = self.syntax.version().filter(|(major, minor)| {
             let newest = major.checked_sub(1).and_then(|i| VERSIONS.get(i as usize));
-            newest.is_some_and(|newest| minor <= newest)
+            newest.is_some_and(|newest| minor <= newest || (*major == newest_major && *minor <= 9))
         });
         let Some((major, minor)) = known else {
             let text = format!("there is no PTX version {}", argument.text());
-            let help = format!("the newest known is {}.{}", VERSIONS.len(), VERSIONS[VERSIONS.len() - 1]);
+            let help = format!("the newest known is {newest_major}.{newest_minor}");
             return self.report(Diagnostic::new(Code::BadVersion, text, argument.span()).help(help));
         };
+        // A compiler a few months newer writes what it always wrote under the next number. What is really new is reported where it stands.
+        if major == newest_major && minor > newest_minor {
+            let text = format!(
+                "PTX {major}.{minor} is newer than {newest_major}.{newest_minor}, the newest known here"
+            );
+            self.report(Diagnostic::new(Code::NewerVersion, text, argument.span()));
+        }
         self.out.version = self.out.version.max((major, minor));
         self.env.ptx = (major * 10 + minor) as u16;
     }

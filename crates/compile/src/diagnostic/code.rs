@@ -88,6 +88,7 @@ codes! {
     RepeatedModifier "W0002" "a modifier written twice, without effect",
     NarrowAddress "W0003" "an address that is narrower than those of the module",
     HidesSpecial "W0004" "a register that hides a special register",
+    NewerVersion "W0005" "a `.version` newer than Hostwarp",
 
     UnsupportedInstruction "U0001" "an instruction Hostwarp does not do yet",
     UnsupportedFeature "U0002" "something else Hostwarp does not do yet",

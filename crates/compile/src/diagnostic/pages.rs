@@ -166,7 +166,7 @@ impl Code {
                 File(".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }"),
             ),
             BadVersion => page(
-                "There is no PTX of this version, or it is newer than Hostwarp.",
+                "There is no PTX of this version, or it is of a major version that is newer than Hostwarp.",
                 File(".version 88.0\n.target sm_90\n.visible .entry k() { ret; }"),
                 File(".version 8.8\n.target sm_90\n.visible .entry k() { ret; }"),
             ),
@@ -382,6 +382,12 @@ impl Code {
                  component of that register. In a range like `%clock<65>` it is easily missed.",
                 Body(".reg .u32 %tid;"),
                 Body(".reg .u32 %index;"),
+            ),
+            NewerVersion => page(
+                "The module is of a later version of PTX than Hostwarp knows, but of the same major one: it is read as if it were of that version. What \
+                 came with it is reported as an error, where it is used. A newer major version is an error (E0003).",
+                File(".version 9.9\n.target sm_90\n.visible .entry k() { ret; }"),
+                File(".version 9.4\n.target sm_90\n.visible .entry k() { ret; }"),
             ),
 
             UnsupportedInstruction => words(
