@@ -1,4 +1,4 @@
-//! add.cc sub.cc mad.cc addc subc madc: sums and differences in numbers wide enough, and the flag they leave.
+//! add.cc sub.cc mad.cc addc subc madc: sums in numbers wide enough, and the flag they leave.
 
 use crate::integer::IntType;
 use crate::text::{Text, low_mask};
@@ -41,7 +41,7 @@ impl Carry {
         self.takes
     }
 
-    /// The result and the flag: a carry, or a borrow.
+    /// The result and the flag: the carry, also of a difference. (The manual has its borrow there; recordings of a GPU have the carry.)
     pub fn eval(&self, values: [u64; 4]) -> Vec<u64> {
         let mask = u128::from(low_mask(self.ty.bits));
         let (a, b, flag) = match self.upper {
@@ -52,10 +52,9 @@ impl Carry {
                 (half & mask, u128::from(values[2]), values[3])
             }
         };
-        let flag = if self.takes { u128::from(flag & 1) } else { 0 };
-        if self.subtract {
-            return vec![(a.wrapping_sub(b + flag) & mask) as u64, u64::from(a < b + flag)];
-        }
+        // A difference is the sum with the complement, one more where nothing was borrowed before; so its flag is a carry, too.
+        let b = if self.subtract { !b & mask } else { b };
+        let flag = if self.takes { u128::from(flag & 1) } else { u128::from(self.subtract) };
         let sum = a + b + flag;
         vec![(sum & mask) as u64, u64::from(sum > mask)]
     }

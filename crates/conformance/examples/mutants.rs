@@ -111,7 +111,7 @@ const FAULTS: &[Fault] = &[
     Fault { what: "`exit` does nothing", file: "control/branch.rs", from: "meaning: |cx| end(cx, Term::Exit),", to: "meaning: |_| Ok(()),", seen_in: &["exit"] },
     Fault { what: "`addc.cc` forgets one of two carries", file: "arith/carry.rs", from: "(sum, carry) = (with, cx.b.or(carry, more));", to: "(sum, carry) = (with, more);", seen_in: &["addc", "madc"] },
     Fault { what: "`subc` adds the borrow", file: "arith/carry.rs", from: "cx.b.int(IntBin::Sub, difference, one)", to: "cx.b.int(IntBin::Add, difference, one)", seen_in: &["subc"] },
-    Fault { what: "C1 is not followed", file: "arith/carry.rs", from: "if cx.departs(&NO_BORROW) { cx.b.not(borrow) } else { borrow }", to: "borrow", seen_in: &["sub", "subc"] },
+    Fault { what: "a subtraction leaves its borrow", file: "arith/carry.rs", from: "let flag = cx.b.not(borrow);", to: "let flag = borrow;", seen_in: &["sub", "subc"] },
 ];
 
 impl Fault {

@@ -66,7 +66,7 @@ pub const SUB: Room = Room {
     ],
     rule: None,
     meaning: |cx| integer(cx, IntBin::Sub, [IntBin::SubSatU, IntBin::SubSatS], float::sub),
-    notes: &[],
+    notes: &[carry::NO_BORROW],
 };
 
 /// Wraps or saturates; a float form goes to its own meaning.

@@ -2,28 +2,24 @@
 //!
 //! `addc subc` since PTX 1.2; `madc` since PTX 3.0, sm_20. Numbers wider than a register are added word by word, the flag `CC.CF` carrying from one to
 //! the next.
+//!
+//! The manual has a subtraction write its borrow. On every GPU it writes the carry of a + ~b + 1, which is the opposite: 1 where nothing was borrowed, and `subc`
+//! subtracts 1 where the flag is 0. Additions and subtractions share the flag, and the division that nvcc makes for `__int128` asks with `addc` what `subc.cc` left;
+//! so this is the meaning in every profile.
 
 use super::mul::{MODES, product};
 use crate::matching::stand_first;
-use crate::{Cx, Erratum, Form, Room, Since, since};
+use crate::{Cx, Form, Room, Since, since};
 use hostwarp_ir::{Elem, IntBin, IntCmp, Value};
 
 const SETS: &[(&str, &str)] = &[(".mode", ".lo .hi"), (".type", ".u32 .s32 .u64 .s64")];
 
+/// What the manual says otherwise.
+pub(super) const NO_BORROW: &str = "A subtraction leaves 0 in the carry flag where it borrows and 1 where it does not, and `subc` subtracts 1 where the flag is 0. The manual has \
+     the opposite; hardware and nvcc's division of 128 bits are as here. It can be seen where `addc` follows a subtraction or `subc` an addition.";
+
 /// Carries out of 64 bits.
 pub(super) const WIDE_CARRY: &[(&str, Since)] = &[(".cc.s64", since(43, 10)), (".cc.u64", since(43, 10))];
-
-/// Where hardware departs.
-pub const ERRATA: &[&Erratum] = &[&NO_BORROW];
-
-const NO_BORROW: Erratum = Erratum {
-    id: "C1",
-    title: "a subtraction leaves its borrow complemented",
-    text: "The manual has `sub.cc` and `subc.cc` write the borrow into the carry flag, and `subc` subtract the flag. Hardware writes 1 for no borrow and 0 for a borrow, and \
-           subtracts 1 where the flag is 0. It can be seen where additions and subtractions are mixed.",
-    opcodes: &["sub", "subc"],
-    applies: |s| s.has(".cc") || s.m.opcode == "subc",
-};
 
 /// `addc`
 pub const ADDC: Room = Room {
@@ -46,7 +42,7 @@ pub const ADDC: Room = Room {
 pub const SUBC: Room = Room {
     opcodes: &["subc"],
     title: "a − (b + borrow)",
-    doc: "The borrow is what the last instruction with `.cc` left; with `.cc` this one leaves its own.",
+    doc: "The borrow is what the last instruction with `.cc` left: 1 where the carry flag is 0. With `.cc` this one leaves its own in the same way.",
     section: "9.7.2.4",
     forms: &[Form::new("subc{.cc}.type  d:.type, a:.type, b:.type", SETS, since(12, 10)).needs(WIDE_CARRY)],
     rule: None,
@@ -56,7 +52,7 @@ pub const SUBC: Room = Room {
         cx.set("d", d);
         Ok(())
     },
-    notes: &[],
+    notes: &[NO_BORROW],
 };
 
 /// `madc`
@@ -102,15 +98,13 @@ pub(super) fn add(cx: &mut Cx<'_>, a: Value, b: Value) -> Value {
     sum
 }
 
-/// a − b, and the carry flag as a borrow if the instruction takes it; with `.cc` the flag is set.
+/// a − b, less 1 if the instruction takes the carry flag and that is 0; with `.cc` the flag is set where nothing is borrowed.
 pub(super) fn sub(cx: &mut Cx<'_>, a: Value, b: Value) -> Value {
     let mut difference = cx.b.sub(a, b);
     let mut borrow = cx.b.cmp(IntCmp::LtU, a, b);
     if takes_carry(cx) {
-        let mut flag = cx.carry();
-        if cx.departs(&NO_BORROW) {
-            flag = cx.b.not(flag);
-        }
+        let flag = cx.carry();
+        let flag = cx.b.not(flag);
         let one = word(cx, flag, a);
         let with = cx.b.int(IntBin::Sub, difference, one);
         let more = cx.b.cmp(IntCmp::LtU, difference, one);
@@ -118,7 +112,7 @@ pub(super) fn sub(cx: &mut Cx<'_>, a: Value, b: Value) -> Value {
     }
     if cx.has(".cc") {
         let borrow = cx.name(borrow, "borrow");
-        let flag = if cx.departs(&NO_BORROW) { cx.b.not(borrow) } else { borrow };
+        let flag = cx.b.not(borrow);
         cx.set_carry(flag);
     }
     difference

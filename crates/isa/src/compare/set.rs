@@ -4,6 +4,7 @@
 
 use super::setp::{combined, compared};
 use crate::{Form, Room, Since, Ty, since};
+use hostwarp_ir::{Elem, Type};
 
 const BOOL: &str = ".and .or .xor";
 const FLOAT_CMP: &str = ".eq .ne .lt .le .gt .ge .equ .neu .ltu .leu .gtu .geu .num .nan";
@@ -15,15 +16,29 @@ macro_rules! sets {
     };
 }
 
-const SIGNED: &[(&str, &str)] = sets!(".eq .ne .lt .le .gt .ge", ".u32 .s32 .f32", ".s16 .s32 .s64");
-const UNSIGNED: &[(&str, &str)] =
-    sets!(".eq .ne .lt .le .gt .ge .lo .ls .hi .hs", ".u32 .s32 .f32", ".u16 .u32 .u64");
+const SIGNED_CMP: &str = ".eq .ne .lt .le .gt .ge";
+const UNSIGNED_CMP: &str = ".eq .ne .lt .le .gt .ge .lo .ls .hi .hs";
+const SIGNED: &[(&str, &str)] = sets!(SIGNED_CMP, ".u32 .s32 .f32", ".s16 .s32 .s64");
+const UNSIGNED: &[(&str, &str)] = sets!(UNSIGNED_CMP, ".u32 .s32 .f32", ".u16 .u32 .u64");
 const BITS: &[(&str, &str)] = sets!(".eq .ne", ".u32 .s32 .f32", ".b16 .b32 .b64");
 const FLOAT: &[(&str, &str)] = sets!(FLOAT_CMP, ".u32 .s32 .f32", ".f32 .f64");
 const F16: &[(&str, &str)] = sets!(FLOAT_CMP, ".f16 .u16 .s16 .u32 .s32", ".f16");
 const BF16: &[(&str, &str)] = sets!(FLOAT_CMP, ".bf16 .u16 .s16 .u32 .s32", ".bf16");
 const F16X2: &[(&str, &str)] = sets!(FLOAT_CMP, ".f16x2", ".f16x2");
 const BF16X2: &[(&str, &str)] = sets!(FLOAT_CMP, ".bf16x2", ".bf16x2");
+/// Pairs into integers.
+const F16X2_MASKS: &[(&str, &str)] = sets!(FLOAT_CMP, ".u32 .s32", ".f16x2");
+const BF16X2_MASKS: &[(&str, &str)] = sets!(FLOAT_CMP, ".u32 .s32", ".bf16x2");
+/// Anything but halves into a half, anything but bf16 into bf16.
+const SIGNED_TO_F16: &[(&str, &str)] = sets!(SIGNED_CMP, ".f16", ".s16 .s32 .s64");
+const UNSIGNED_TO_F16: &[(&str, &str)] = sets!(UNSIGNED_CMP, ".f16", ".u16 .u32 .u64");
+const BITS_TO_F16: &[(&str, &str)] = sets!(".eq .ne", ".f16", ".b16 .b32 .b64");
+const FLOAT_TO_F16: &[(&str, &str)] = sets!(FLOAT_CMP, ".f16", ".f32 .f64");
+const SIGNED_TO_BF16: &[(&str, &str)] = sets!(SIGNED_CMP, ".bf16", ".s16 .s32 .s64");
+const UNSIGNED_TO_BF16: &[(&str, &str)] = sets!(UNSIGNED_CMP, ".bf16", ".u16 .u32 .u64");
+const BITS_TO_BF16: &[(&str, &str)] = sets!(".eq .ne", ".bf16", ".b16 .b32 .b64");
+const FLOAT_TO_BF16: &[(&str, &str)] = sets!(FLOAT_CMP, ".bf16", ".f32 .f64");
+const F16_TO_BF16: &[(&str, &str)] = sets!(FLOAT_CMP, ".bf16", ".f16");
 
 /// Halves compared into integers.
 const INTEGER: &[(&str, Since)] =
@@ -51,14 +66,14 @@ pub const ROOM: Room = Room {
         Form::new("set.cmp{.ftz}.dtype.type  d:.dtype, a:.type!, b:.type!", F16, since(42, 53))
             .needs(INTEGER),
         Form::new(
-            "set.cmp.bool{.ftz}.dtype.type  d:.dtype, a:.type!, b:.type!, {!}c:pred!",
+            "set.cmp.bool{.ftz}.dtype.type  d:.dtype, a:.type!, b:.type!, {!}c:pred",
             F16,
             since(42, 53),
         )
         .needs(INTEGER),
         Form::new("set.cmp{.ftz}.dtype.type  d:.dtype, a:.type!, b:.type!", F16X2, since(42, 53)),
         Form::new(
-            "set.cmp.bool{.ftz}.dtype.type  d:.dtype, a:.type!, b:.type!, {!}c:pred!",
+            "set.cmp.bool{.ftz}.dtype.type  d:.dtype, a:.type!, b:.type!, {!}c:pred",
             F16X2,
             since(42, 53),
         ),
@@ -66,6 +81,72 @@ pub const ROOM: Room = Room {
         Form::new("set.cmp.bool.dtype.type  d:.dtype, a:.type!, b:.type!, {!}c:pred!", BF16, since(78, 90)),
         Form::new("set.cmp.dtype.type  d:.dtype, a:.type!, b:.type!", BF16X2, since(78, 90)),
         Form::new("set.cmp.bool.dtype.type  d:.dtype, a:.type!, b:.type!, {!}c:pred!", BF16X2, since(78, 90)),
+        Form::new("set.cmp{.ftz}.dtype.type  d:.dtype, a:.type!, b:.type!", F16X2_MASKS, since(65, 53)),
+        Form::new(
+            "set.cmp.bool{.ftz}.dtype.type  d:.dtype, a:.type!, b:.type!, {!}c:pred",
+            F16X2_MASKS,
+            since(65, 53),
+        ),
+        Form::new("set.cmp.dtype.type  d:.dtype, a:.type!, b:.type!", BF16X2_MASKS, since(78, 90)),
+        Form::new(
+            "set.cmp.bool.dtype.type  d:.dtype, a:.type!, b:.type!, {!}c:pred!",
+            BF16X2_MASKS,
+            since(78, 90),
+        ),
+        Form::new("set.cmp.dtype.type  d:.dtype, a:.type, b:.type", SIGNED_TO_F16, since(42, 53)),
+        Form::new(
+            "set.cmp.bool.dtype.type  d:.dtype, a:.type, b:.type, {!}c:pred",
+            SIGNED_TO_F16,
+            since(42, 53),
+        ),
+        Form::new("set.cmp.dtype.type  d:.dtype, a:.type, b:.type", UNSIGNED_TO_F16, since(42, 53)),
+        Form::new(
+            "set.cmp.bool.dtype.type  d:.dtype, a:.type, b:.type, {!}c:pred",
+            UNSIGNED_TO_F16,
+            since(42, 53),
+        ),
+        Form::new("set.cmp.dtype.type  d:.dtype, a:.type, b:.type", BITS_TO_F16, since(42, 53)),
+        Form::new(
+            "set.cmp.bool.dtype.type  d:.dtype, a:.type, b:.type, {!}c:pred",
+            BITS_TO_F16,
+            since(42, 53),
+        ),
+        Form::new("set.cmp{.ftz}.dtype.type  d:.dtype, a:.type, b:.type", FLOAT_TO_F16, since(42, 53)),
+        Form::new(
+            "set.cmp.bool{.ftz}.dtype.type  d:.dtype, a:.type, b:.type, {!}c:pred",
+            FLOAT_TO_F16,
+            since(42, 53),
+        ),
+        Form::new("set.cmp.dtype.type  d:.dtype, a:.type, b:.type", SIGNED_TO_BF16, since(78, 90)),
+        Form::new(
+            "set.cmp.bool.dtype.type  d:.dtype, a:.type, b:.type, {!}c:pred!",
+            SIGNED_TO_BF16,
+            since(78, 90),
+        ),
+        Form::new("set.cmp.dtype.type  d:.dtype, a:.type, b:.type", UNSIGNED_TO_BF16, since(78, 90)),
+        Form::new(
+            "set.cmp.bool.dtype.type  d:.dtype, a:.type, b:.type, {!}c:pred!",
+            UNSIGNED_TO_BF16,
+            since(78, 90),
+        ),
+        Form::new("set.cmp.dtype.type  d:.dtype, a:.type, b:.type", BITS_TO_BF16, since(78, 90)),
+        Form::new(
+            "set.cmp.bool.dtype.type  d:.dtype, a:.type, b:.type, {!}c:pred!",
+            BITS_TO_BF16,
+            since(78, 90),
+        ),
+        Form::new("set.cmp.dtype.type  d:.dtype, a:.type, b:.type", FLOAT_TO_BF16, since(78, 90)),
+        Form::new(
+            "set.cmp.bool.dtype.type  d:.dtype, a:.type, b:.type, {!}c:pred!",
+            FLOAT_TO_BF16,
+            since(78, 90),
+        ),
+        Form::new("set.cmp.dtype.type  d:.dtype, a:.type!, b:.type!", F16_TO_BF16, since(78, 90)),
+        Form::new(
+            "set.cmp.bool.dtype.type  d:.dtype, a:.type!, b:.type!, {!}c:pred!",
+            F16_TO_BF16,
+            since(78, 90),
+        ),
     ],
     rule: Some(|m, _| match m.ty(".type") {
         Some(Ty::F64) if m.has(".ftz") => Err("`.ftz` does not go with `.f64`".into()),
@@ -75,7 +156,11 @@ pub const ROOM: Room = Room {
         let dtype = cx.ty(".dtype");
         let t = compared(cx);
         let t = combined(cx, t);
-        let ty = dtype.arith().to_int();
+        // Two comparisons share an integer as they share a register of halves.
+        let ty = match cx.b.ty(t).count {
+            2 => Type { elem: Elem::I16, count: 2 },
+            _ => dtype.arith().to_int(),
+        };
         let yes = match dtype {
             Ty::F32 => 0x3f80_0000,
             Ty::F16 | Ty::F16x2 => 0x3c00,
@@ -88,6 +173,7 @@ pub const ROOM: Room = Room {
         Ok(())
     },
     notes: &[
-        "ptxas also takes some mixtures of half precision with other source types, which the manual does not have and Hostwarp does not take.",
+        "Of two halves into `.u32` or `.s32` each gives 16 bits, all ones or 0. The manual's pseudo-code asks in two places for the type of the source where that of the \
+         destination is meant.",
     ],
 };

@@ -48,10 +48,10 @@ pub const ROOM: Room = Room {
             since(10, 10),
         ),
         Form::new("setp.cmp{.ftz}.type  p:pred?, a:.type!, b:.type!", F16, since(42, 53)),
-        Form::new("setp.cmp.bool{.ftz}.type  p:pred?, a:.type!, b:.type!, {!}c:pred!", F16, since(42, 53)),
+        Form::new("setp.cmp.bool{.ftz}.type  p:pred?, a:.type!, b:.type!, {!}c:pred", F16, since(42, 53)),
         Form::new("setp.cmp{.ftz}.type  p:pred?{|q:pred?}, a:.type!, b:.type!", F16X2, since(42, 53)),
         Form::new(
-            "setp.cmp.bool{.ftz}.type  p:pred?{|q:pred?}, a:.type!, b:.type!, {!}c:pred!",
+            "setp.cmp.bool{.ftz}.type  p:pred?{|q:pred?}, a:.type!, b:.type!, {!}c:pred",
             F16X2,
             since(42, 53),
         ),
