@@ -53,6 +53,14 @@ pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
 /// Whether a file could be replaced now, to be asked before work that would be lost if not. Changes nothing.
 #[track_caller]
 pub fn check_replaceable(path: &Path) -> io::Result<()> {
+    // Whoever reads a pipe would take its being closed again for the end, and nobody would be there when it is written to.
+    #[cfg(unix)]
+    if let Ok(to) = target(path)
+        && fs::metadata(&to).is_ok_and(|m| !m.is_file() && !m.is_dir())
+    {
+        seam::ask(Kind::File)?;
+        return Ok(rustix::fs::access(&to, rustix::fs::Access::WRITE_OK)?);
+    }
     Replacement::new(path, b"").map(drop)
 }
 
