@@ -157,6 +157,19 @@ L: add.u32 %r1, %r1, 1; setp.lt.u32 %p, %r1, 1000000; @%p bra L;",
 }
 
 #[test]
+fn what_is_half_written_when_the_time_is_up_goes() {
+    let folder = folder();
+    let at = |name: &str| format!("{}={}", name, folder.path().join(name).display());
+    let pipe = std::process::Command::new("mkfifo").arg(folder.path().join("y")).status();
+    assert!(pipe.unwrap().success());
+    // The first is written, and nobody reads the second.
+    let outs = [at("x"), at("y")];
+    let arguments = ["a=1", "x=f32[2]", "y=f32[2]", "--out", &outs[0], "--out", &outs[1], "--timeout", "0.3"];
+    saxpy(&arguments).exits(4).complains("time limit");
+    assert_eq!(names(folder.path()), ["y"]);
+}
+
+#[test]
 fn all_outs_are_written_or_none() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name).display().to_string();
