@@ -137,6 +137,39 @@ fn a_file_that_cannot_be_written_is_said_before_the_run() {
 }
 
 #[test]
+fn who_reads_a_pipe_gets_all_of_it() {
+    let folder = folder();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read(pipe).unwrap()
+    });
+    // Long enough for the reader to notice when the pipe is opened and closed before the run.
+    let k = kernel(
+        "slow.ptx",
+        ".reg .b32 %r<3>; .reg .pred %p; mov.u32 %r1, 0;
+L: add.u32 %r1, %r1, 1; setp.lt.u32 %p, %r1, 1000000; @%p bra L;",
+    );
+    let out = format!("out={}", pipe.display());
+    interp(&[k.text(), "out=u32[2]=7", "--out", &out, "--timeout", "20"]).exits(0);
+    assert_eq!(reader.join().unwrap(), [7, 0, 0, 0, 7, 0, 0, 0]);
+}
+
+#[test]
+fn what_is_half_written_when_the_time_is_up_goes() {
+    let folder = folder();
+    let at = |name: &str| format!("{}={}", name, folder.path().join(name).display());
+    let pipe = std::process::Command::new("mkfifo").arg(folder.path().join("y")).status();
+    assert!(pipe.unwrap().success());
+    // The first is written, and nobody reads the second.
+    let outs = [at("x"), at("y")];
+    let arguments = ["a=1", "x=f32[2]", "y=f32[2]", "--out", &outs[0], "--out", &outs[1], "--timeout", "0.3"];
+    saxpy(&arguments).exits(4).complains("time limit");
+    assert_eq!(names(folder.path()), ["y"]);
+}
+
+#[test]
 fn all_outs_are_written_or_none() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name).display().to_string();

@@ -513,6 +513,36 @@ fn a_loop_computes_its_next_values_in_place() {
     assert!(!p.frame.local[new.index()] && slot(old) != slot(i), "{p}{f}");
 }
 
+/// A copy of a parameter under another type lies where the parameter does: as long as it is needed nothing else is computed there. Torture has not
+/// found this in 400 kernels.
+#[test]
+fn a_copy_that_is_needed_keeps_the_place_of_its_parameter() {
+    let func = |of_old: bool| {
+        let mut b = Builder::new("copy");
+        let n = param(&mut b, 0);
+        let x = b.new_var(Type::I32);
+        b.set(x, n);
+        let (body, end) = (b.new_block(), b.new_block());
+        b.jump(body);
+        b.switch_to(body);
+        let old = b.get(x);
+        let copy = b.from_bits(old, Type::F32);
+        let new = b.int_imm(IntBin::Add, old, 1);
+        b.set(x, new);
+        let more = b.cmp_imm(IntCmp::LtU, new, 9);
+        b.branch(more, body, end);
+        b.switch_to(end);
+        use_it(&mut b, if of_old { copy } else { n });
+        b.terminate(Term::Exit);
+        (b.finish(), old, new)
+    };
+    for of_old in [false, true] {
+        let (f, old, new) = func(of_old);
+        let p = plan(&f);
+        assert_eq!(p.frame.slot[old.index()] == p.frame.slot[new.index()], !of_old, "{p}{f}");
+    }
+}
+
 #[test]
 fn a_switch_on_lanes_splits() {
     let mut b = Builder::new("switch");

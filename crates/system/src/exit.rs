@@ -1,9 +1,10 @@
 //! The end of the process: at once, and not where an error will do.
 
 /// Ends the process without waiting for anybody: neither for other threads nor for what libraries have asked to be done at the end. Where that is not to be had
-/// it is a usual end.
+/// it is a usual end. Files that are half written go.
 #[allow(unsafe_code)]
 pub fn now(code: i32) -> ! {
+    crate::file::remove_unfinished();
     #[cfg(target_os = "linux")]
     // SAFETY: does not return, and nothing of this process is used after it.
     unsafe {

@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
 /// Opens a file to read it.
@@ -53,6 +54,14 @@ pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
 /// Whether a file could be replaced now, to be asked before work that would be lost if not. Changes nothing.
 #[track_caller]
 pub fn check_replaceable(path: &Path) -> io::Result<()> {
+    // Whoever reads a pipe would take its being closed again for the end, and nobody would be there when it is written to.
+    #[cfg(unix)]
+    if let Ok(to) = target(path)
+        && fs::metadata(&to).is_ok_and(|m| !m.is_file() && !m.is_dir())
+    {
+        seam::ask(Kind::File)?;
+        return Ok(rustix::fs::access(&to, rustix::fs::Access::WRITE_OK)?);
+    }
     Replacement::new(path, b"").map(drop)
 }
 
@@ -123,7 +132,7 @@ pub struct Replacement(Way);
 
 #[derive(Debug)]
 enum Way {
-    Rename { new: NamedTempFile, to: PathBuf },
+    Rename { new: NamedTempFile, to: PathBuf, _unfinished: Unfinished },
     Write { to: File, contents: Vec<u8> },
     Stdout { contents: Vec<u8> },
 }
@@ -151,6 +160,7 @@ impl Replacement {
         fs::metadata(folder_of(&to))?;
         seam::ask(Kind::File)?;
         let mut new = beside(&to)?;
+        let unfinished = Unfinished::new(new.path());
         // In two parts, so that a test can have the disk be full between them.
         let (first, second) = contents.split_at(contents.len() / 2);
         for part in [first, second] {
@@ -163,7 +173,7 @@ impl Replacement {
             // What takes the place of the old must have come to the disk, or a system that stops now has neither.
             new.as_file().sync_all()?;
         }
-        Ok(Replacement(Way::Rename { new, to }))
+        Ok(Replacement(Way::Rename { new, to, _unfinished: unfinished }))
     }
 
     /// Puts the contents in place.
@@ -171,7 +181,7 @@ impl Replacement {
     pub fn commit(self) -> io::Result<()> {
         seam::ask(Kind::File)?;
         match self.0 {
-            Way::Rename { new, to } => new.persist(to).map(drop).map_err(|e| e.error),
+            Way::Rename { new, to, .. } => new.persist(to).map(drop).map_err(|e| e.error),
             Way::Write { mut to, contents } => {
                 // As a shell does with what stands behind `>`: nothing of what was there stays behind it.
                 if to.metadata()?.is_file() {
@@ -180,6 +190,37 @@ impl Replacement {
                 to.write_all(&contents)
             }
             Way::Stdout { contents } => crate::stdout::write(&contents),
+        }
+    }
+}
+
+/// Temporary files that are there.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(vec![]);
+
+/// A temporary file that goes even if the process ends [at once](crate::exit::now).
+#[derive(Debug)]
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    fn new(path: &Path) -> Unfinished {
+        let path = std::path::absolute(path).unwrap_or(path.to_path_buf());
+        UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+        Unfinished(path)
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).retain(|path| *path != self.0);
+    }
+}
+
+/// Removes the temporary files that are there: nobody will put them in place any more.
+pub(crate) fn remove_unfinished() {
+    // Whoever holds the list does not for long, but at the end of a process nobody waits.
+    if let Ok(paths) = UNFINISHED.try_lock() {
+        for path in &*paths {
+            let _ = fs::remove_file(path);
         }
     }
 }
