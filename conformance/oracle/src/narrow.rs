@@ -81,6 +81,11 @@ const SATFINITE: f64 = 3.389_531_389_251_535_5e38;
 
 #[derive(Debug, Clone, Copy)]
 enum Kind {
+    /// A pair in fixed point, from floats or to bfloats.
+    ToFixed(FloatType),
+    FromFixed,
+    /// Two f32 to bfloats, with random bits.
+    Random,
     /// Two f32, or the halves of one operand, to a pair.
     To {
         format: Option<Narrow8>,
@@ -113,11 +118,19 @@ pub(crate) struct Narrow {
     round: Rounding,
     relu: bool,
     satfinite: bool,
+    /// The last operand has two exponents.
+    scaled: bool,
+}
+
+/// The power of two that a byte stands for.
+fn power_of(code: u64) -> f64 {
+    if code == 0xff { f64::NAN } else { 2f64.powi(code as i32 - 127) }
 }
 
 impl Narrow {
     pub fn knows(text: &Text) -> bool {
-        text.mods.has_any(FORMATS) || text.mods.has_any(&[("tf32", ()), ("pack", ())])
+        text.mods.has_any(FORMATS)
+            || text.mods.has_any(&[("tf32", ()), ("pack", ()), ("s2f6x2", ()), ("rs", ())])
     }
 
     pub fn parse(text: &mut Text) -> Result<(Narrow, Vec<crate::Input>), String> {
@@ -128,12 +141,30 @@ impl Narrow {
         let halves = |format| FloatType { format, lanes: 2 };
         let wide = [("f32", single), ("f16x2", halves(Format::F16)), ("bf16x2", halves(Format::Bf16))];
         let first = wide.iter().filter_map(|(name, _)| text.mods.position(name)).min();
+        let fixed_at = text.mods.position("s2f6x2");
         let narrow_at = FORMATS.iter().filter_map(|(name, _)| text.mods.position(name)).min();
         let format = text.mods.choice(FORMATS);
         let tf32 = text.mods.take("tf32");
+        let fixed = text.mods.take("s2f6x2");
+        let scaled = text.mods.take("scaled::n2::ue8m0");
+        if text.mods.take("rs") {
+            let (relu, satfinite) = (text.mods.take("relu"), text.mods.take("satfinite"));
+            if !text.mods.take("bf16x2") || !text.mods.take("f32") {
+                return Err("of .rs only bf16x2 from f32 is known".into());
+            }
+            text.plain_operands(3)?;
+            let inputs = text.float_inputs(single, 2)?;
+            let inputs = inputs.into_iter().chain([crate::Input::Source]).collect();
+            return Ok((
+                Narrow { kind: Kind::Random, round: Rounding::Zero, relu, satfinite, scaled },
+                inputs,
+            ));
+        }
         let other = text.mods.required("the other type", &wide)?;
         let kind = match format {
             _ if tf32 => Kind::Tf32,
+            _ if fixed && fixed_at < first => Kind::ToFixed(other),
+            _ if fixed => Kind::FromFixed,
             Some(format) if narrow_at < first => Kind::To { format, from: other },
             Some(format) => Kind::From { format, to: other.format },
             None => return Err("no narrow type".into()),
@@ -148,13 +179,16 @@ impl Narrow {
             ],
         )?;
         let (relu, satfinite) = (text.mods.take("relu"), text.mods.take("satfinite"));
-        let two = matches!(kind, Kind::To { from, .. } if from == single);
-        text.plain_operands(if two { 2 } else { 1 })?;
-        let inputs = match kind {
-            Kind::From { .. } => text.int_inputs(&[16])?,
-            _ => text.float_inputs(other, 2)?,
+        let two = matches!(kind, Kind::To { from, .. } | Kind::ToFixed(from) if from == single);
+        let numbers = if two { 2 } else { 1 };
+        text.plain_operands(numbers + usize::from(scaled))?;
+        let mut inputs = match kind {
+            Kind::From { .. } | Kind::FromFixed => text.int_inputs(&[16])?,
+            _ => text.float_inputs(other, numbers)?,
         };
-        Ok((Narrow { kind, round, relu, satfinite }, inputs))
+        inputs.truncate(numbers);
+        inputs.extend(scaled.then_some(crate::Input::Source));
+        Ok((Narrow { kind, round, relu, satfinite, scaled }, inputs))
     }
 
     fn parse_pack(text: &mut Text) -> Result<(Narrow, Vec<crate::Input>), String> {
@@ -167,7 +201,10 @@ impl Narrow {
         }
         text.plain_operands(if bits == 16 { 2 } else { 3 })?;
         let kind = Kind::Pack { bits, signed };
-        Ok((Narrow { kind, round: Rounding::Zero, relu: false, satfinite: true }, text.int_inputs(&[32; 3])?))
+        Ok((
+            Narrow { kind, round: Rounding::Zero, relu: false, satfinite: true, scaled: false },
+            text.int_inputs(&[32; 3])?,
+        ))
     }
 
     pub fn eval(&self, [a, b, c, _]: [u64; 4]) -> u64 {
@@ -182,6 +219,29 @@ impl Narrow {
                 (clamp(b) | clamp(a) << bits | if bits == 16 { 0 } else { c << (2 * bits) }) & low_mask(32)
             }
             Kind::Tf32 => self.tf32(a as u32).into(),
+            Kind::Random => self.random(a as u32, c >> 16) << 16 | self.random(b as u32, c & 0xffff),
+            Kind::ToFixed(from) => {
+                let (high, low, scale) = match from.lanes {
+                    1 => (a, b, c),
+                    _ => (a >> 16, a & 0xffff, b),
+                };
+                let code = |v: u64, scale: u64| {
+                    let v =
+                        f64::from_bits(convert(from.format, Format::F64, v, Round::NearestTiesToEven, false));
+                    let v = if self.scaled { v / power_of(scale & 0xff) } else { v };
+                    let least = if self.relu { 0.0 } else { -2.0 };
+                    // The positive maximum stands for NaN.
+                    let v = if v.is_nan() { 2.0 } else { v.max(least) };
+                    (v * 64.0).round_ties_even().min(127.0) as i64 as u64 & 0xff
+                };
+                code(high, scale >> 8) << 8 | code(low, scale)
+            }
+            Kind::FromFixed => {
+                let wide = |code: u64, scale: u64| {
+                    self.wide(f64::from(code as u8 as i8) / 64.0, scale, Format::Bf16)
+                };
+                wide(a >> 8, b >> 8) << 16 | wide(a, b)
+            }
             Kind::To { format, from } => {
                 let width = from.format.width();
                 let (high, low) = if from.lanes == 1 { (a, b) } else { (a >> width, a & low_mask(width)) };
@@ -194,25 +254,47 @@ impl Narrow {
             }
             Kind::From { format, to } => {
                 let half = format.map_or(8, |f| (f.bits() + 1).next_power_of_two());
-                let wide = |code: u64| {
+                let wide = |code: u64, scale: u64| {
                     let value = match format {
-                        None if code == 0xff => f64::NAN,
-                        None => 2f64.powi(code as i32 - 127),
+                        None => power_of(code),
                         Some(f) => {
                             let value = f.value(code & low_mask(f.bits()));
                             if code >> f.bits() & 1 == 1 { -value } else { value }
                         }
                     };
-                    if value.is_nan() {
-                        return to.canonical_nan();
-                    }
-                    let value = if self.satfinite { value.clamp(-SATFINITE, SATFINITE) } else { value };
-                    let bits = convert(Format::F64, to, value.to_bits(), Round::NearestTiesToEven, false);
-                    if self.relu { to.relu(bits) } else { bits }
+                    self.wide(value, scale, to)
                 };
-                wide(a >> half & low_mask(half)) << 16 | wide(a & low_mask(half))
+                wide(a >> half & low_mask(half), b >> 8) << 16 | wide(a & low_mask(half), b)
             }
         }
+    }
+
+    /// A number times its scale.
+    fn wide(&self, value: f64, scale: u64, to: Format) -> u64 {
+        let value = if self.scaled { value * power_of(scale & 0xff) } else { value };
+        if value.is_nan() {
+            return to.canonical_nan();
+        }
+        let value = if self.satfinite { value.clamp(-SATFINITE, SATFINITE) } else { value };
+        let bits = convert(Format::F64, to, value.to_bits(), Round::NearestTiesToEven, false);
+        if self.relu { to.relu(bits) } else { bits }
+    }
+
+    /// A bf16 next to an f32: the one away from zero if what is cut and the random bits make a whole.
+    fn random(&self, a: u32, random: u64) -> u64 {
+        let v = f32::from_bits(a);
+        if v.is_nan() {
+            return Format::Bf16.canonical_nan();
+        }
+        if self.relu && v.is_sign_negative() {
+            return 0;
+        }
+        let (kept, cut) = (u64::from(a) >> 16, u64::from(a) & 0xffff);
+        let away = u64::from(cut + random >= 1 << 16);
+        // The next code is the next number, and after the largest comes infinity.
+        let rounded = kept + away;
+        let infinite = rounded & 0x7fff == 0x7f80;
+        rounded - u64::from(infinite && self.satfinite)
     }
 
     fn code(&self, format: Option<Narrow8>, v: f64) -> u64 {

@@ -414,7 +414,8 @@ impl<'m> Body<'m> {
                 }
                 _ => {}
             }
-            if m.parsed.operands.first().is_some_and(|o| o.dest) && i == 0 {
+            let mut places = m.parsed.operands.iter().filter(|place| !place.pair);
+            if places.nth(i).is_some_and(|place| place.dest) {
                 fine &= self.destination_fits(c, operand);
             }
         }

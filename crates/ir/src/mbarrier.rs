@@ -7,7 +7,8 @@
 //! 62..43  pending: arrivals that the phase still waits for
 //! 42..22  tx: what is still to be brought, in two's complement
 //! 21..2   expected: arrivals that the next phase waits for
-//! 1..0    0b10, or it is no mbarrier
+//! 1       1, or it is no mbarrier
+//! 0       the layout it was initialised with, 0 or 1: the first has larger counts, the second reports of operations between GPUs, of which there are none
 //! ```
 //!
 //! Memory that nobody has initialised is 0, and so is one that was invalidated: neither is one. What `arrive` answers is all of it, as it was before.
@@ -23,7 +24,11 @@ pub const PENDING: u32 = 43;
 /// What [`MARK_BITS`] of every mbarrier are.
 pub const MARK: u64 = 0b10;
 /// The bits that tell one from other memory.
-pub const MARK_BITS: u64 = 0b11;
+pub const MARK_BITS: u64 = 0b10;
+/// The bit that is 1 in one of `.layout::v1`.
+pub const LAYOUT: u64 = 0b01;
+/// The largest count of arrivals in `.layout::v1`.
+pub const MOST_V1: u64 = (1 << 9) - 1;
 
 const TX: u32 = 22;
 const EXPECTED: u32 = 2;
@@ -31,7 +36,7 @@ const EXPECTED: u32 = 2;
 /// What is done to one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MbarrierOp {
-    /// (count): it is one from now on.
+    /// (count in the low half, the layout in the high half): it is one from now on.
     Init,
     /// It is none from now on.
     Inval,
@@ -100,7 +105,9 @@ impl fmt::Display for Misuse {
             Misuse::None => {
                 f.write_str("was never initialised, or is invalid since `mbarrier.inval`, or was overwritten")
             }
-            Misuse::Count(n) => write!(f, "is given a count of {n}; counts are 1 to {MOST}"),
+            Misuse::Count(n) => {
+                write!(f, "is given a count of {n}; counts are 1 to {MOST}, of layout 1 to {MOST_V1}")
+            }
             Misuse::Arrivals { count, pending } => {
                 write!(f, "waits for {pending} arrivals in this phase, and {count} arrive")
             }
@@ -124,6 +131,7 @@ struct Fields {
     pending: u64,
     tx: i64,
     expected: u64,
+    layout: u64,
 }
 
 impl Fields {
@@ -133,12 +141,23 @@ impl Fields {
         }
         let count = |at: u32| bits >> at & MOST;
         let tx = (bits << (64 - PENDING)) as i64 >> (64 - PENDING + TX);
-        Ok(Fields { phase: bits >> PHASE != 0, pending: count(PENDING), tx, expected: count(EXPECTED) })
+        let (pending, expected) = (count(PENDING), count(EXPECTED));
+        Ok(Fields { phase: bits >> PHASE != 0, pending, tx, expected, layout: bits & LAYOUT })
     }
 
     fn write(self) -> u64 {
         let tx = (self.tx as u64 & (2 * MOST + 1)) << TX;
-        u64::from(self.phase) << PHASE | self.pending << PENDING | tx | self.expected << EXPECTED | MARK
+        u64::from(self.phase) << PHASE
+            | self.pending << PENDING
+            | tx
+            | self.expected << EXPECTED
+            | MARK
+            | self.layout
+    }
+
+    /// The largest count of arrivals.
+    fn most(&self) -> u64 {
+        if self.layout == 0 { MOST } else { MOST_V1 }
     }
 
     fn add_tx(&mut self, n: i64) -> Result<(), Misuse> {
@@ -175,20 +194,18 @@ impl Fields {
 
 /// What an operation leaves of the 64 bits of an mbarrier.
 pub fn apply(op: MbarrierOp, bits: u64, operand: u64) -> Result<u64, Misuse> {
+    let (low, high) = (operand & 0xffff_ffff, operand >> 32);
     if op == MbarrierOp::Init {
-        return match operand {
-            1..=MOST => Ok(Fields { phase: false, pending: operand, tx: 0, expected: operand }.write()),
-            _ => Err(Misuse::Count(operand)),
-        };
+        let f = Fields { phase: false, pending: low, tx: 0, expected: low, layout: high };
+        return if (1..=f.most()).contains(&low) { Ok(f.write()) } else { Err(Misuse::Count(low)) };
     }
     let mut f = Fields::read(bits)?;
-    let (low, high) = (operand & 0xffff_ffff, operand >> 32);
     match op {
         MbarrierOp::Init | MbarrierOp::Inval => return Ok(0),
         MbarrierOp::Wait => return Ok(bits),
         MbarrierOp::ExpectTx => f.add_tx(low as i64)?,
         MbarrierOp::CompleteTx => f.add_tx(-(low as i64))?,
-        MbarrierOp::CopyArrive if f.pending == MOST => return Err(Misuse::Pending),
+        MbarrierOp::CopyArrive if f.pending == f.most() => return Err(Misuse::Pending),
         MbarrierOp::CopyArrive => {}
         MbarrierOp::Arrive | MbarrierOp::ArriveNoComplete | MbarrierOp::Drop | MbarrierOp::DropNoComplete => {
             f.add_tx(high as i64)?;

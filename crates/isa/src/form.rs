@@ -318,7 +318,7 @@ pub struct OperandSlot {
     pub pair: bool,
     /// May be left out.
     pub optional: bool,
-    /// Written to (names `d`, `f`, `p`, `q` of the first operand place).
+    /// Written to: `d`, `f`, `p`, `q` of the first operand place, and `report` in the second.
     pub dest: bool,
     /// `_` may stand there.
     pub sink: bool,
@@ -469,7 +469,7 @@ fn parse_operand(
         selector = Some((chosen, sel_optional));
         name = &name[..i];
     }
-    let dest = first && !address && matches!(name, "d" | "f" | "p" | "q");
+    let dest = !address && if first { matches!(name, "d" | "f" | "p" | "q") } else { name == "report" };
     let (ty, range) = match ty.split_once('<') {
         Some((ty, range)) => {
             let read = Range::parse(range.trim_end_matches('>'));

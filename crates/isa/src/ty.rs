@@ -60,7 +60,7 @@ types! {
     U8x4 ".u8x4" 32 Packed, S8x4 ".s8x4" 32 Packed,
     Tf32 ".tf32" 32 Float,
     E4m3x2 ".e4m3x2" 16 Packed, E5m2x2 ".e5m2x2" 16 Packed, E2m3x2 ".e2m3x2" 16 Packed, E3m2x2 ".e3m2x2" 16 Packed,
-    E2m1x2 ".e2m1x2" 8 Packed, Ue8m0x2 ".ue8m0x2" 16 Packed,
+    E2m1x2 ".e2m1x2" 8 Packed, Ue8m0x2 ".ue8m0x2" 16 Packed, S2f6x2 ".s2f6x2" 16 Packed,
     Pred ".pred" 1 Pred,
 }
 
@@ -75,9 +75,12 @@ impl Ty {
         matches!(self, Ty::F16 | Ty::BF16 | Ty::F32 | Ty::F64 | Ty::F16x2 | Ty::BF16x2 | Ty::F32x2 | Ty::Tf32)
     }
 
-    /// Whether it is two floats of 8 bits or fewer. To arithmetic they are bits.
+    /// Whether it is two numbers with a fraction in 8 bits or fewer each. To arithmetic they are bits.
     pub const fn is_narrow(self) -> bool {
-        matches!(self, Ty::E4m3x2 | Ty::E5m2x2 | Ty::E2m3x2 | Ty::E3m2x2 | Ty::E2m1x2 | Ty::Ue8m0x2)
+        matches!(
+            self,
+            Ty::E4m3x2 | Ty::E5m2x2 | Ty::E2m3x2 | Ty::E3m2x2 | Ty::E2m1x2 | Ty::Ue8m0x2 | Ty::S2f6x2
+        )
     }
 
     /// The type a register is declared with for this one, which cannot be declared itself, or can.

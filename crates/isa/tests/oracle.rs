@@ -377,7 +377,8 @@ fn edge_values(ty: Ty) -> Vec<u64> {
     if ty.is_narrow() {
         return (0..1 << ty.bits().min(16)).collect();
     }
-    let found = hostwarp_oracle::edges(&ty.text()[1..]);
+    // Where .tf32 is read rather than written it stands for 32 bits of exactly that kind of register.
+    let found = hostwarp_oracle::edges(if ty == Ty::Tf32 { "b32" } else { &ty.text()[1..] });
     assert!(!found.is_empty(), "no edge values for {ty}");
     found
 }

@@ -14,6 +14,9 @@ use hostwarp_ir::{Elem, IntBin, IntCmp, Value};
 
 const SETS: &[(&str, &str)] = &[(".mode", ".lo .hi"), (".type", ".u32 .s32 .u64 .s64")];
 
+/// ptxas takes them; what carry they add the manual does not say.
+const HALF_WORDS: &[(&str, &str)] = &[(".mode", ".lo .hi"), (".half", ".u16 .s16")];
+
 /// What the manual says otherwise.
 pub(super) const NO_BORROW: &str = "A subtraction leaves 0 in the carry flag where it borrows and 1 where it does not, and `subc` subtracts 1 where the flag is 0. The manual has \
      the opposite; hardware and nvcc's division of 128 bits are as here. It can be seen where `addc` follows a subtraction or `subc` an addition.";
@@ -27,7 +30,10 @@ pub const ADDC: Room = Room {
     title: "a + b + carry",
     doc: "The carry is what the last instruction with `.cc` left; with `.cc` this one leaves its own.",
     section: "9.7.2.2",
-    forms: &[Form::new("addc{.cc}.type  d:.type, a:.type, b:.type", SETS, since(12, 10)).needs(WIDE_CARRY)],
+    forms: &[
+        Form::new("addc{.cc}.type  d:.type, a:.type, b:.type", SETS, since(12, 10)).needs(WIDE_CARRY),
+        Form::new("addc.half  d:.half, a:.half, b:.half", HALF_WORDS, since(12, 10)).undocumented().later(),
+    ],
     rule: None,
     meaning: |cx| {
         let (a, b) = (cx.src("a"), cx.src("b"));
@@ -44,7 +50,10 @@ pub const SUBC: Room = Room {
     title: "a − (b + borrow)",
     doc: "The borrow is what the last instruction with `.cc` left: 1 where the carry flag is 0. With `.cc` this one leaves its own in the same way.",
     section: "9.7.2.4",
-    forms: &[Form::new("subc{.cc}.type  d:.type, a:.type, b:.type", SETS, since(12, 10)).needs(WIDE_CARRY)],
+    forms: &[
+        Form::new("subc{.cc}.type  d:.type, a:.type, b:.type", SETS, since(12, 10)).needs(WIDE_CARRY),
+        Form::new("subc.half  d:.half, a:.half, b:.half", HALF_WORDS, since(12, 10)).undocumented().later(),
+    ],
     rule: None,
     meaning: |cx| {
         let (a, b) = (cx.src("a"), cx.src("b"));
@@ -61,8 +70,13 @@ pub const MADC: Room = Room {
     title: "a · b + c + carry",
     doc: "The half of the product that `.lo` or `.hi` names, plus `c`, plus what the last instruction with `.cc` left; with `.cc` this one leaves its own carry.",
     section: "9.7.2.6",
-    forms: &[Form::new("madc.mode{.cc}.type  d:.type, a:.type, b:.type, c:.type", SETS, since(30, 20))
-        .needs(WIDE_CARRY)],
+    forms: &[
+        Form::new("madc.mode{.cc}.type  d:.type, a:.type, b:.type, c:.type", SETS, since(30, 20))
+            .needs(WIDE_CARRY),
+        Form::new("madc.mode.half  d:.half, a:.half, b:.half, c:.half", HALF_WORDS, since(30, 20))
+            .undocumented()
+            .later(),
+    ],
     rule: Some(|_, instr| stand_first(instr, MODES)),
     meaning: |cx| {
         let t = product(cx, cx.ty(".type"));

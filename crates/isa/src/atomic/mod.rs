@@ -143,6 +143,19 @@ pub const ATOM: Room = Room {
             sets!(SEM, ".add .min .max", ".f16 .f16x2 .bf16 .bf16x2"),
             since(81, 90),
         ),
+        // No GPU of that version has shown what it does to a NaN.
+        Form::new(
+            "atom{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type{, cache-policy:u64}",
+            sets!(SEM, ".add", ".f32"),
+            since(94, 90),
+        )
+        .later(),
+        Form::new(
+            "atom{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.vec.type  d:vec.type, [a]:b64, b:vec.type{, cache-policy:u64}",
+            sets!(SEM, ".add", ".f32"),
+            since(94, 90),
+        )
+        .later(),
     ],
     rule: Some(rule),
     meaning: ops::meaning,
@@ -196,6 +209,18 @@ pub const RED: Room = Room {
             sets!(RED_SEM, ".add .min .max", ".f16 .f16x2 .bf16 .bf16x2"),
             since(81, 90),
         ),
+        Form::new(
+            "red{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.type  [a]:b64, b:.type{, cache-policy:u64}",
+            sets!(RED_SEM, ".add", ".f32"),
+            since(94, 90),
+        )
+        .later(),
+        Form::new(
+            "red{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.vec.type  [a]:b64, b:vec.type{, cache-policy:u64}",
+            sets!(RED_SEM, ".add", ".f32"),
+            since(94, 90),
+        )
+        .later(),
         Form::new(
             "red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type  [a]:b64, b:.type, [mbar]:b64",
             sets!(RED_SEM, ".inc .dec", ".u32"),

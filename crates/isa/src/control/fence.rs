@@ -15,6 +15,9 @@ const SETS: &[(&str, &str)] = &[
     (".scope", ".cta .cluster .gpu .sys"),
     (".proxykind", ".alias .async"),
     (".space", ".global .shared::cta .shared::cluster"),
+    (".near", ".cta .cluster"),
+    (".fabric", ".fabric::fabric .fabric::generic .generic::fabric"),
+    (".order", ".acquire .release .acq_rel"),
 ];
 
 /// `membar`
@@ -66,6 +69,14 @@ pub const FENCE: Room = Room {
             SETS,
             since(83, 90),
         ),
+        Form::new(
+            "fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.near",
+            SETS,
+            since(94, 90),
+        ),
+        Form::new("fence.proxy.alias.half.sys", SETS, since(94, 90)),
+        Form::new("fence.alias.sync_restrict::read.release.sys", SETS, since(95, 90)),
+        Form::new("fence.proxy.fabric.alias.order.sys", SETS, since(93, 100)),
     ],
     rule: Some(|_, instr| stand_first(instr, &[".proxy"])),
     meaning,

@@ -124,6 +124,7 @@ pub const CP: Room = Room {
         form!("cp.async.bulk.prefetch.L2.global.level::cache_hint  [a]:b64, n:u32<0..1048560/16>, h:u64", since(80, 90)),
         form!("cp.async.bulk.commit_group", since(80, 90)),
         form!("cp.async.bulk.wait_group{.read}  n:u32#", since(80, 90)),
+        form!("cp.async.bulk.wait_group.sync_restrict::proxy::async  n:u32#", since(95, 90)),
         load!("dim.dst.global{.tile}", "{.cta_group}  [d]:b64, [a]:tuple, [mbar]:b64"),
         load!("dim.dst.global{.tile}", "{.cta_group}.level::cache_hint  [d]:b64, [a]:tuple, [mbar]:b64, h:u64"),
         load!("dim.shared::cluster.global{.tile}", ".multicast{.cta_group}  [d]:b64, [a]:tuple, [mbar]:b64, mask:u16<0..65535>"),

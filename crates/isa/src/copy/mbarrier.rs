@@ -6,7 +6,7 @@ use super::{generic, pair, system};
 use crate::later::sem_with_scope;
 use crate::matching::stand_first;
 use crate::{Cx, Form, OperandKind, Outcome, Room, Since, since};
-use hostwarp_ir::mbarrier::{MARK, MARK_BITS, MOST, PENDING, PHASE};
+use hostwarp_ir::mbarrier::{LAYOUT, MARK, MARK_BITS, MOST, PENDING, PHASE};
 use hostwarp_ir::{Elem, IntBin, IntCmp, MbarrierOp, Mem, Op, Order, Scope, SystemCall, Type};
 
 const SETS: &[(&str, &str)] = &[
@@ -168,22 +168,42 @@ pub const ROOM: Room = Room {
             since(78, 90)
         ),
         form!(
-            "mbarrier.test_wait.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred}, [addr]:b64@.shared, state:u64",
+            "mbarrier.test_wait.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, [addr]:b64@.shared, state:u64",
             WAIT,
             since(93, 90)
         ),
         form!(
-            "mbarrier.test_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred}, [addr]:b64@.shared, parity:u32<0..1>",
+            "mbarrier.test_wait.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, report:b8, [addr]:b64@.shared, state:u64",
             WAIT,
             since(93, 90)
         ),
         form!(
-            "mbarrier.try_wait.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred}, [addr]:b64@.shared, state:u64{, hint:u32}",
+            "mbarrier.test_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, [addr]:b64@.shared, parity:u32<0..1>",
             WAIT,
             since(93, 90)
         ),
         form!(
-            "mbarrier.try_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred}, [addr]:b64@.shared, parity:u32<0..1>{, hint:u32}",
+            "mbarrier.test_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, report:b8, [addr]:b64@.shared, parity:u32<0..1>",
+            WAIT,
+            since(93, 90)
+        ),
+        form!(
+            "mbarrier.try_wait.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, [addr]:b64@.shared, state:u64{, hint:u32}",
+            WAIT,
+            since(93, 90)
+        ),
+        form!(
+            "mbarrier.try_wait.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, report:b8, [addr]:b64@.shared, state:u64{, hint:u32}",
+            WAIT,
+            since(93, 90)
+        ),
+        form!(
+            "mbarrier.try_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, [addr]:b64@.shared, parity:u32<0..1>{, hint:u32}",
+            WAIT,
+            since(93, 90)
+        ),
+        form!(
+            "mbarrier.try_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, report:b8, [addr]:b64@.shared, parity:u32<0..1>{, hint:u32}",
             WAIT,
             since(93, 90)
         ),
@@ -221,10 +241,6 @@ pub const ROOM: Room = Room {
 };
 
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
-    let named = |prefix: &str| cx.m.mods.iter().flatten().any(|m| m.starts_with(prefix));
-    if named(".phase_type") || named(".layout::v1") || cx.has(".check_layout") {
-        return Err("phase types and other layouts of mbarriers".into());
-    }
     if cx.has(".pending_count") {
         let state = cx.src("state");
         let pending = cx.b.int_imm(IntBin::ShrU, state, PENDING.into());
@@ -234,7 +250,7 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
         return Ok(());
     }
     let space = cx.m.space();
-    if cx.has(".test_wait") || cx.has(".try_wait") {
+    if cx.has(".test_wait") || cx.has(".try_wait") || cx.has(".check_layout") {
         wait(cx);
         return Ok(());
     }
@@ -260,7 +276,9 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
         (op, pair(cx, count, tx))
     } else if cx.has(".init") {
         let count = count(cx);
-        (MbarrierOp::Init, cx.b.zext(count, Elem::I64))
+        let count = cx.b.zext(count, Elem::I64);
+        let layout = u64::from(cx.get(".layout") == Some(".layout::v1"));
+        (MbarrierOp::Init, cx.b.int_imm(IntBin::Or, count, layout << 32))
     } else if cx.has(".inval") {
         (MbarrierOp::Inval, cx.b.iconst(Type::I64, 0))
     } else {
@@ -275,33 +293,48 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
     Ok(())
 }
 
-/// A phase has ended if the one that is on is not of its parity. Only who has to wait, or finds no mbarrier, asks the machine.
+/// A phase has ended if the one that is on is not of its parity. Only who has to wait, or finds no mbarrier, asks the machine. Only operations between GPUs report
+/// something, so the primary phase and the conditional one end together, and there is no report.
 fn wait(cx: &mut Cx<'_>) {
     let space = cx.m.space();
     let address = cx.src("addr");
     let order = if cx.has(".relaxed") { Order::Relaxed } else { Order::Acquire };
     let mem = Mem { space, order, scope: Scope::Cta };
     let bits = cx.b.guarded(Op::Load(mem), &[address], cx.guard, Type::I64);
-    let phase = cx.b.int_imm(IntBin::ShrU, bits, PHASE.into());
-    let phase = cx.name(phase, "phase");
-    let asked = if cx.has(".parity") {
-        let parity = cx.src("parity");
-        let parity = cx.b.zext(parity, Elem::I64);
-        cx.b.int_imm(IntBin::And, parity, 1)
-    } else {
-        let state = cx.src("state");
-        cx.b.int_imm(IntBin::ShrU, state, PHASE.into())
-    };
-    let ended = cx.b.cmp(IntCmp::Ne, phase, asked);
     let mark = cx.b.int_imm(IntBin::And, bits, MARK_BITS);
     let none = cx.b.cmp_imm(IntCmp::Ne, mark, MARK);
-    let waits = cx.b.not(ended);
-    let mut asks = cx.b.or(waits, none);
+    let (answer, mut asks) = if cx.has(".check_layout") {
+        let layout = cx.b.int_imm(IntBin::And, bits, LAYOUT);
+        let wanted = if cx.get(".layout") == Some(".layout::v1") { LAYOUT } else { 0 };
+        (cx.b.cmp_imm(IntCmp::Eq, layout, wanted), none)
+    } else {
+        let phase = cx.b.int_imm(IntBin::ShrU, bits, PHASE.into());
+        let phase = cx.name(phase, "phase");
+        let asked = if cx.has(".parity") {
+            let parity = cx.src("parity");
+            let parity = cx.b.zext(parity, Elem::I64);
+            cx.b.int_imm(IntBin::And, parity, 1)
+        } else {
+            let state = cx.src("state");
+            cx.b.int_imm(IntBin::ShrU, state, PHASE.into())
+        };
+        let ended = cx.b.cmp(IntCmp::Ne, phase, asked);
+        let waits = cx.b.not(ended);
+        (ended, cx.b.or(waits, none))
+    };
     if let Some(guard) = cx.guard {
         asks = cx.b.and(guard, asks);
     }
     let at = generic(cx, address, space);
     let nothing = cx.b.iconst(Type::I64, 0);
     system(cx, SystemCall::Mbarrier(MbarrierOp::Wait), at, nothing, Some(asks));
-    cx.set("p", ended);
+    cx.set("p", answer);
+    if cx.m.slot("q").is_some() && cx.given("q") {
+        let none = cx.b.iconst(Type::I1, 0);
+        cx.set("q", none);
+    }
+    if cx.m.slot("report").is_some() {
+        let none = cx.b.iconst(Type::I8, 0);
+        cx.set("report", none);
+    }
 }

@@ -28,6 +28,9 @@ const NARROW: &[(&str, &str)] = &[
     (".f6x2type", ".e2m3x2 .e3m2x2"),
     (".f4x2type", ".e2m1x2"),
     (".fp16x2type", ".f16x2 .bf16x2"),
+    (".x8x4type", ".e4m3x4 .e5m2x4 .e2m3x4 .e3m2x4"),
+    (".narrow", ".e4m3x2 .e5m2x2 .e2m3x2 .e3m2x2 .e2m1x2"),
+    (".scale", ".scaled::n2::ue8m0"),
     (".convert", ".u16 .s16"),
     (".convert8", ".u8 .s8 .u4 .s4 .u2 .s2"),
 ];
@@ -36,6 +39,10 @@ const SUB_BYTE: &[(&str, crate::Since)] =
     &[(".u4", since(65, 75)), (".s4", since(65, 75)), (".u2", since(65, 75)), (".s2", since(65, 75))];
 /// The targets with floats of 4 and 6 bits.
 const FAMILIES: &str = "100f 101f 110f 120f";
+/// With numbers in fixed point.
+const FIXED_POINT: &str = "100a 103a 107a 110a 120a 121a";
+/// With `.rs`.
+const RANDOM: &str = "100a 103a 107a";
 
 /// `cvt`
 pub const ROOM: Room = Room {
@@ -156,14 +163,62 @@ pub const ROOM: Room = Room {
         Form::new("cvt.pack.sat.convert.s32  d:u32, a:s32, b:s32", NARROW, since(65, 72)),
         Form::new("cvt.pack.sat.convert8.s32.b32  d:u32, a:s32, b:s32, c:b32", NARROW, since(65, 72))
             .needs(SUB_BYTE),
-        // With random bits: what happens to them below the smallest normal number is not said.
+        // With a power of two for each of the pair.
         Form::new(
-            "cvt.rs{.relu}{.satfinite}.fp16x2type.f32  d:.fp16x2type, a:.f32, b:.f32, rbits:tf32!",
+            "cvt.rn{.relu}{.satfinite}.scale.bf16x2.narrow  d:.bf16x2, a:.narrow!, scale-factor:ue8m0x2!",
+            NARROW,
+            since(92, 100),
+        )
+        .only(FAMILIES),
+        // To and from fixed point.
+        Form::new("cvt.rn.satfinite{.relu}.s2f6x2.f32  d:b16, a:.f32, b:.f32", NARROW, since(91, 100))
+            .only(FIXED_POINT),
+        Form::new(
+            "cvt.rn.satfinite{.relu}.scale.s2f6x2.f32  d:b16, a:.f32, b:.f32, scale-factor:ue8m0x2!",
+            NARROW,
+            since(91, 100),
+        )
+        .only(FIXED_POINT),
+        Form::new("cvt.rn.satfinite{.relu}.s2f6x2.bf16x2  d:b16, a:.bf16x2!", NARROW, since(91, 100))
+            .only(FIXED_POINT),
+        Form::new(
+            "cvt.rn.satfinite{.relu}.scale.s2f6x2.bf16x2  d:b16, a:.bf16x2!, scale-factor:ue8m0x2!",
+            NARROW,
+            since(91, 100),
+        )
+        .only(FIXED_POINT),
+        Form::new("cvt.rn{.relu}{.satfinite}.bf16x2.s2f6x2  d:.bf16x2, a:.s2f6x2!", NARROW, since(91, 100))
+            .only(FIXED_POINT),
+        Form::new(
+            "cvt.rn{.relu}{.satfinite}.scale.bf16x2.s2f6x2  d:.bf16x2, a:.s2f6x2!, scale-factor:ue8m0x2!",
+            NARROW,
+            since(91, 100),
+        )
+        .only(FIXED_POINT),
+        // With random bits. Of the others it is not said where those stand that are more or fewer than the bits that are cut.
+        Form::new(
+            "cvt.rs{.relu}{.satfinite}.bf16x2.f32  d:.bf16x2, a:.f32, b:.f32, rbits:tf32!",
             NARROW,
             since(87, 100),
         )
-        .only("100a 103a")
+        .only(RANDOM),
+        Form::new(
+            "cvt.rs{.relu}{.satfinite}.f16x2.f32  d:.f16x2, a:.f32, b:.f32, rbits:tf32!",
+            NARROW,
+            since(87, 100),
+        )
+        .only(RANDOM)
         .later(),
+        Form::new(
+            "cvt.rs{.relu}.satfinite.x8x4type.f32  d:tf32, a:4*f32, rbits:tf32!",
+            NARROW,
+            since(87, 100),
+        )
+        .only(RANDOM)
+        .later(),
+        Form::new("cvt.rs{.relu}.satfinite.e2m1x4.f32  d:bf16, a:4*f32, rbits:tf32!", NARROW, since(87, 100))
+            .only(RANDOM)
+            .later(),
         // Rounding where nothing is lost, and none where something may be.
         Form::new("cvt.frnd{.ftz}.f32.bf16  d:.f32, a:.bf16!", SETS, since(71, 80))
             .needs(&[(".ftz", since(78, 90))])
@@ -185,6 +240,9 @@ pub const ROOM: Room = Room {
          0x7fffe000 for every NaN.",
         "A NaN is 0x7f in e4m3 and e5m2, the largest number where there is none, 0xff in ue8m0. Conversions to and from e2m3, e3m2, e2m1, ue8m0, and those that need sm_100 in other ways, \
          follow the manual; no recording proves them.",
+        "With `.rs` the 16 bits that a bf16 lacks are added to as many random ones, the upper half of `rbits` for `a`, and the carry rounds away from zero. To f16 and to four \
+         narrow numbers the manual does not say how random bits meet what is cut where these are not as many.",
+        "Scaled, the product is rounded once and bounded by `.satfinite` then. The least number in fixed point is -2 (0x80); NaN becomes the largest, 0x7f. No recording proves it.",
         "Where bf16 is on either side, registers must have exactly the size of the type: `.b8` for 8-bit integers.",
         "Without a rounding modifier `cvt.f16.bf16` and `cvt.bf16.f16` round to nearest; ptxas takes it, the manual does not have it.",
     ],
@@ -199,7 +257,7 @@ fn types(m: &Match) -> (Ty, Ty) {
 
 fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     stand_first(instr, &[".pack"])?;
-    if m.has(".pack") {
+    if m.has(".pack") || m.has(".rs") {
         return Ok(());
     }
     let (to, from) = types(m);
@@ -227,6 +285,7 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
     }
     let (to, from) = types(cx.m);
     let d = match (to.is_float(), from.is_float()) {
+        _ if cx.has(".rs") => narrow::random(cx),
         _ if to.is_narrow() => narrow::pack(cx, to, from),
         _ if from.is_narrow() => narrow::unpack(cx, to, from),
         _ if to == Ty::Tf32 => narrow::tf32(cx),
@@ -251,12 +310,12 @@ mod tests {
         resolve(&Instr { opcode: "cvt", mods, operands: &operands }, Env::NEWEST).is_ok()
     }
 
-    /// ptxas takes this many of the 23,040 combinations of types and modifiers (16 of them with registers of 8 bits), and 16 that pack; 95 more have narrow floats, tf32 or
+    /// ptxas takes this many of the 23,040 combinations of types and modifiers (16 of them with registers of 8 bits), and 16 that pack; 131 more have narrow floats, fixed point, tf32 or
     /// `.pack`.
     #[test]
     fn there_are_as_many_forms_as_ptxas_takes() {
         let (entry, name) = find("cvt").unwrap();
-        assert_eq!(entry.forms.iter().map(|p| instances(name, p, 1).len()).sum::<usize>(), 822 + 16 + 95);
+        assert_eq!(entry.forms.iter().map(|p| instances(name, p, 1).len()).sum::<usize>(), 822 + 16 + 131);
     }
 
     #[test]

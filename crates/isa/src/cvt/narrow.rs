@@ -27,7 +27,7 @@ const E2M3: Format = Format { fraction: 3, bias: 1, sign: 5, largest: 0x1f, infi
 const E3M2: Format = Format { fraction: 2, bias: 3, sign: 5, largest: 0x1f, infinity: None, nan: None };
 const E2M1: Format = Format { fraction: 1, bias: 1, sign: 3, largest: 0x7, infinity: None, nan: None };
 
-/// The format of a packed type; `None` for `.ue8m0x2`, which has powers of two only.
+/// The format of a packed type; `None` for `.ue8m0x2`, which has powers of two only, and for `.s2f6x2`, which has no exponent.
 fn format(ty: Ty) -> Option<&'static Format> {
     Some(match ty {
         Ty::E4m3x2 => &E4M3,
@@ -50,9 +50,10 @@ pub(super) fn pack(cx: &mut Cx<'_>, to: Ty, from: Ty) -> Value {
             cx.b.inst(Op::FCvt(Round::Nearest), &[half], Type::F32)
         })
     };
-    let [low, high] = numbers.map(|v| match format(to) {
-        Some(format) => narrow(cx, format, v),
-        None => power_of_two(cx, v),
+    let [low, high] = [0, 1].map(|i| match format(to) {
+        Some(format) => narrow(cx, format, numbers[i]),
+        None if to == Ty::S2f6x2 => fixed_point(cx, numbers[i], i),
+        None => power_of_two(cx, numbers[i]),
     });
     let high = cx.b.int_imm(IntBin::Shl, high, u64::from(to.bits()) / 2);
     let both = cx.b.or(high, low);
@@ -124,13 +125,19 @@ pub(super) fn unpack(cx: &mut Cx<'_>, to: Ty, from: Ty) -> Value {
     let a = cx.src("a");
     let a = cx.b.zext(a, Elem::I32);
     let width = u64::from(from.bits()) / 2;
-    let halves = [0, width].map(|at| {
-        let code = cx.b.int_imm(IntBin::ShrU, a, at);
+    let halves = [0, 1].map(|i| {
+        let code = cx.b.int_imm(IntBin::ShrU, a, i as u64 * width);
         let code = cx.b.int_imm(IntBin::And, code, (1 << width) - 1);
-        let wide = match format(from) {
+        let mut wide = match format(from) {
             Some(format) => widen(cx, format, code),
+            None if from == Ty::S2f6x2 => from_fixed_point(cx, code),
             None => from_power_of_two(cx, code),
         };
+        // Exact, or infinite: a few bits times a power of two.
+        if let Some(scale) = scale(cx, i) {
+            let scale = from_power_of_two(cx, scale);
+            wide = cx.b.float(FBin::Mul, Round::Nearest, false, wide, scale);
+        }
         cx.b.inst(Op::FCvt(Round::Nearest), &[wide], Type::scalar(to.elem()))
     });
     let both = cx.b.build(&halves);
@@ -172,6 +179,87 @@ fn from_power_of_two(cx: &mut Cx<'_>, code: Value) -> Value {
     let power = cx.b.select(zero, least, power);
     let power = cx.b.select(nan, not_a_number, power);
     cx.b.from_bits(power, Type::F32)
+}
+
+/// The exponent that the scale has for the lower or upper one of a pair, if there is a scale.
+fn scale(cx: &mut Cx<'_>, i: usize) -> Option<Value> {
+    cx.get(".scale")?;
+    let scales = cx.src("scale-factor");
+    let scales = cx.b.zext(scales, Elem::I32);
+    let scale = cx.b.int_imm(IntBin::ShrU, scales, 8 * i as u64);
+    Some(cx.b.int_imm(IntBin::And, scale, 0xff))
+}
+
+/// An f32 whose last place is 1: added to a number of up to 22 bits it rounds that to the nearest integer, which is in its low bits then.
+const LAST_PLACE_ONE: u64 = 0x4b40_0000;
+
+/// An f32, divided by the scale, in 64ths rounded to nearest even and bounded by a byte.
+fn fixed_point(cx: &mut Cx<'_>, v: Value, i: usize) -> Value {
+    let mut x = v;
+    if let Some(scale) = scale(cx, i) {
+        // The inverse of a power of two is one; that of NaN is NaN. What is lost below the smallest f32 is nothing in 64ths.
+        let most = cx.b.iconst(Type::I32, 254);
+        let inverse = cx.b.int(IntBin::Sub, most, scale);
+        let inverse = cx.b.int_imm(IntBin::And, inverse, 0xff);
+        let inverse = from_power_of_two(cx, inverse);
+        x = cx.b.float(FBin::Mul, Round::Nearest, false, x, inverse);
+    }
+    let constant = |cx: &mut Cx<'_>, v: f32| cx.b.fconst(Type::F32, v.to_bits().into());
+    let (sixty_four, most) = (constant(cx, 64.0), constant(cx, 127.0));
+    let least = constant(cx, if cx.has(".relu") { 0.0 } else { -128.0 });
+    x = cx.b.float(FBin::Mul, Round::Nearest, false, x, sixty_four);
+    let is_nan = cx.b.fcmp(FCmp::Nan, x, x);
+    x = cx.b.inst(Op::FMin { nan: false }, &[x, most], Type::F32);
+    x = cx.b.inst(Op::FMax { nan: false }, &[x, least], Type::F32);
+    let large = cx.b.fconst(Type::F32, LAST_PLACE_ONE);
+    let sum = cx.b.float(FBin::Add, Round::Nearest, false, x, large);
+    let code = cx.b.to_bits(sum, Type::I32);
+    let code = cx.b.int_imm(IntBin::And, code, 0xff);
+    let nan = cx.b.iconst(Type::I32, 0x7f);
+    cx.b.select(is_nan, nan, code)
+}
+
+/// A byte of 64ths as f32.
+fn from_fixed_point(cx: &mut Cx<'_>, code: Value) -> Value {
+    let code = cx.b.int_imm(IntBin::Shl, code, 24);
+    let code = cx.b.int_imm(IntBin::ShrS, code, 24);
+    let bits = cx.b.int_imm(IntBin::Add, code, LAST_PLACE_ONE);
+    let sum = cx.b.from_bits(bits, Type::F32);
+    let large = cx.b.fconst(Type::F32, LAST_PLACE_ONE);
+    let count = cx.b.float(FBin::Sub, Round::Nearest, false, sum, large);
+    let part = cx.b.fconst(Type::F32, (1.0f32 / 64.0).to_bits().into());
+    cx.b.float(FBin::Mul, Round::Nearest, false, count, part)
+}
+
+/// Two f32 as bfloats: random bits are added to those that are cut. A subnormal f32 lacks the same bits as any other.
+pub(super) fn random(cx: &mut Cx<'_>) -> Value {
+    let rbits = cx.src("rbits");
+    let [low, high] = [("b", 0), ("a", 16)].map(|(name, at)| {
+        let bits = cx.src(name);
+        let v = cx.arith(name, Ty::F32);
+        let random = cx.b.int_imm(IntBin::ShrU, rbits, at);
+        let random = cx.b.int_imm(IntBin::And, random, 0xffff);
+        let magnitude = cx.b.int_imm(IntBin::And, bits, 0x7fff_ffff);
+        let sum = cx.b.add(magnitude, random);
+        let mut d = cx.b.int_imm(IntBin::ShrU, sum, 16);
+        if cx.has(".satfinite") {
+            d = cx.b.int_imm(IntBin::MinU, d, 0x7f7f);
+        }
+        let sign = cx.b.int_imm(IntBin::And, bits, 1 << 31);
+        if cx.has(".relu") {
+            let negative = cx.b.cmp_imm(IntCmp::Ne, sign, 0);
+            let zero = cx.b.iconst(Type::I32, 0);
+            d = cx.b.select(negative, zero, d);
+        } else {
+            let sign = cx.b.int_imm(IntBin::ShrU, sign, 16);
+            d = cx.b.or(d, sign);
+        }
+        let is_nan = cx.b.fcmp(FCmp::Nan, v, v);
+        let nan = cx.b.iconst(Type::I32, 0x7fff);
+        cx.b.select(is_nan, nan, d)
+    });
+    let high = cx.b.int_imm(IntBin::Shl, high, 16);
+    cx.b.or(high, low)
 }
 
 const TF32: u64 = 0xffff_e000;

@@ -8,6 +8,7 @@ const SETS: &[(&str, &str)] = &[
     (".space", ".global .local"),
     (".level", ".L1 .L2"),
     (".level::eviction_priority", ".L2::evict_last .L2::evict_normal"),
+    (".tensormap_space", ".const .param"),
 ];
 
 /// `prefetch`
@@ -19,6 +20,8 @@ pub const PREFETCH: Room = Room {
     forms: &[
         Form::new("prefetch{.space}.level  [a]:b64", SETS, since(20, 20)),
         Form::new("prefetch{.global}.level::eviction_priority  [a]:b64", SETS, since(74, 80)),
+        Form::new("prefetch{.tensormap_space}.tensormap  [a]:b64", SETS, since(80, 90)),
+        Form::new("prefetch{.global}.L1::32B.valid_addr  [a]:b64", SETS, since(94, 90)),
     ],
     rule: None,
     meaning: |_| Ok(()),

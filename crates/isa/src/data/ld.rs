@@ -43,6 +43,11 @@ const UNIFORM: &[(&str, &str)] = &[(".ss", ".global"), (".vec", ".v2 .v4"), (".t
 /// 256 bits at once, the only accesses with an eviction priority for the second level.
 const WIDE: &[(&str, &str)] = &[
     (".ss", ".global"),
+    (".cop", ".ca .cg .cs .lu .cv"),
+    (".nccop", ".ca .cg .cs"),
+    (".level::cache_hint", ".L2::cache_hint"),
+    (".sem", ".relaxed .acquire"),
+    (".scope", SCOPES),
     (".level1::eviction_priority", L1_EVICTION),
     (".level2::eviction_priority", L2_EVICTION),
     (".level::prefetch_size", PREFETCH),
@@ -128,6 +133,51 @@ pub const ROOM: Room = Room {
         ),
         Form::new(
             "ld.global.nc{.level1::eviction_priority}{.level2::eviction_priority}{.level::prefetch_size}.vec.type  d:vec.type, [a]:b64",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "ld{.weak}{.ss}{.level1::eviction_priority}{.level2::eviction_priority}.level::cache_hint{.level::prefetch_size}.vec.type  d:vec.type, [a]:b64, cache-policy:u64",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "ld{.weak}{.ss}.cop{.level2::eviction_priority}{.level::prefetch_size}.vec.type  d:vec.type, [a]:b64",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "ld{.weak}{.ss}.cop{.level2::eviction_priority}.level::cache_hint{.level::prefetch_size}.vec.type  d:vec.type, [a]:b64, cache-policy:u64",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "ld.sem.scope{.ss}{.level1::eviction_priority}{.level2::eviction_priority}{.level::prefetch_size}.vec.type  d:vec.type, [a]:b64",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "ld.sem.scope{.ss}{.level1::eviction_priority}{.level2::eviction_priority}.level::cache_hint{.level::prefetch_size}.vec.type  d:vec.type, [a]:b64, cache-policy:u64",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "ld.volatile{.ss}{.level2::eviction_priority}{.level::prefetch_size}.vec.type  d:vec.type, [a]:b64",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "ld.global.nc{.level1::eviction_priority}{.level2::eviction_priority}.level::cache_hint{.level::prefetch_size}.vec.type  d:vec.type, [a]:b64, cache-policy:u64",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "ld.global.nccop.nc{.level2::eviction_priority}{.level::prefetch_size}.vec.type  d:vec.type, [a]:b64",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "ld.global.nccop.nc{.level2::eviction_priority}.level::cache_hint{.level::prefetch_size}.vec.type  d:vec.type, [a]:b64, cache-policy:u64",
             WIDE,
             since(88, 100),
         ),

@@ -30,6 +30,10 @@ const HINTED: &[(&str, &str)] = &[
 /// 256 bits at once, the only accesses with an eviction priority for the second level.
 const WIDE: &[(&str, &str)] = &[
     (".ss", ".global"),
+    (".cop", ".wb .cg .cs .wt"),
+    (".level::cache_hint", ".L2::cache_hint"),
+    (".sem", ".relaxed .release"),
+    (".scope", SCOPES),
     (".level1::eviction_priority", L1_EVICTION),
     (".level2::eviction_priority", L2_EVICTION),
     (".vec", WIDE_VEC),
@@ -110,6 +114,36 @@ pub const ROOM: Room = Room {
         Form::new("st.async{.mmio}{.release}.scope{.global}.small  [a]:b64, b:.small", ASYNC, since(87, 100)).later(),
         Form::new("st.async{.global}.small  [a]:b64, b:.small", ASYNC, since(87, 100)).undocumented().later(),
         Form::new("st.bulk{.weak}{.own}  [a]:b64@.shared, b:u64<0../8>, c:u64#<0..0>", ASYNC, since(86, 100)).later(),
+        Form::new(
+            "st{.weak}{.ss}{.level1::eviction_priority}{.level2::eviction_priority}.level::cache_hint.vec.type  [a]:b64, b:vec.type, cache-policy:u64",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "st{.weak}{.ss}.cop{.level2::eviction_priority}.vec.type  [a]:b64, b:vec.type",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "st{.weak}{.ss}.cop{.level2::eviction_priority}.level::cache_hint.vec.type  [a]:b64, b:vec.type, cache-policy:u64",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "st.sem.scope{.ss}{.level1::eviction_priority}{.level2::eviction_priority}.vec.type  [a]:b64, b:vec.type",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "st.sem.scope{.ss}{.level1::eviction_priority}{.level2::eviction_priority}.level::cache_hint.vec.type  [a]:b64, b:vec.type, cache-policy:u64",
+            WIDE,
+            since(88, 100),
+        ),
+        Form::new(
+            "st.volatile{.ss}{.level2::eviction_priority}.vec.type  [a]:b64, b:vec.type",
+            WIDE,
+            since(88, 100),
+        ),
     ],
     rule: Some(|m, instr| if m.parsed.form.later || m.has(".async") { asynchronous(m, instr) } else { access_rule(m) }),
     meaning,

@@ -28,7 +28,10 @@ const SETS: &[(&str, &str)] = &[
 
 macro_rules! form {
     ($syntax:literal) => {
-        Form::new($syntax, SETS, since(86, 100)).only(TENSOR_MEMORY).later()
+        form!($syntax, 86)
+    };
+    ($syntax:literal, $ptx:literal) => {
+        Form::new($syntax, SETS, since($ptx, 100)).only(TENSOR_MEMORY).later()
     };
 }
 
@@ -40,6 +43,8 @@ pub const ROOM: Room = room(
     &[
         form!("tcgen05.alloc.group.sync.aligned{.ss}.b32  [d]:b64@.shared, n:u32<2^32..512>"),
         form!("tcgen05.dealloc.group.sync.aligned.b32  t:b32!, n:u32<2^32..512>"),
+        form!("tcgen05.alloc.exclusive.group.sync.aligned{.ss}.b32  [d]:b64@.shared, n:u32<2^32..512>", 94),
+        form!("tcgen05.dealloc.exclusive.group.sync.aligned.b32  t:b32!, n:u32<2^32..512>", 94),
         form!("tcgen05.relinquish_alloc_permit.group.sync.aligned"),
         form!("tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32  d:*b32, [t]:b32"),
         form!("tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32  d:*b32, [t]:b32, h:u32#"),
