@@ -7,12 +7,8 @@ import subprocess
 import sys
 
 NO_CUPY = "CuPy is not installed"
-REGISTERED = "kernels cannot use memory registered with cuMemHostRegister"
 EXPECTED = {
     "test_device_arch_specific": "tensormap.replace is not there yet",
-    "test_pinned_memory": REGISTERED,
-    "test_del_mapped_contextmanager": REGISTERED,
-    "test_del_pinned_contextmanager": REGISTERED,
     "test_set_registers_no_max": "asserts how many registers ptxas takes",
     "test_declare_device_cabi_pointer_return": "declares a function with a result that its definition has not; nvlink refuses it too",
     "test_declare_device_cabi_void_return": "declares a function with a result that its definition has not; nvlink refuses it too",

@@ -1,3 +1,4 @@
+// cuda: 13
 // args: -lcuda
 // out: version ok 1
 // out: two contexts 1

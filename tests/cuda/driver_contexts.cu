@@ -1,3 +1,4 @@
+// cuda: 13
 // args: -lcuda
 // out: none 201
 // out: stack 1 1

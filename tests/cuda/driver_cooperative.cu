@@ -1,3 +1,4 @@
+// cuda: 13
 // args: -lcuda
 // out: sum 64
 // out: too large 720

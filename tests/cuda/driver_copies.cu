@@ -1,3 +1,4 @@
+// cuda: 13
 // args: -lcuda
 // out: 2d 1
 // out: 3d 1

@@ -1,3 +1,4 @@
+// cuda: 13
 // args: -lcuda
 // out: nodes 3
 // out: value 15

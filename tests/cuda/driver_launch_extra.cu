@@ -1,3 +1,4 @@
+// cuda: 13
 // args: -lcuda
 // out: packed 10
 // out: structure 1 2 3.5

@@ -1,3 +1,4 @@
+// cuda: 13
 // out: nodes 6 edges 6
 // out: result 33
 // out: updated 63

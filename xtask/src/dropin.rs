@@ -109,8 +109,14 @@ pub fn nvcc() -> Result<PathBuf> {
     let nvcc = at.join("nvidia/cu13/bin/nvcc");
     if !nvcc.exists() {
         let at = at.display().to_string();
-        let packages =
-            ["nvidia-cuda-nvcc", "nvidia-cuda-runtime", "nvidia-cuda-crt", "nvidia-cuda-cccl", "nvidia-nvvm"];
+        let packages = [
+            "nvidia-cuda-nvcc",
+            "nvidia-cuda-runtime",
+            "nvidia-cuda-crt",
+            "nvidia-cuda-cccl",
+            "nvidia-cuda-profiler-api",
+            "nvidia-nvvm",
+        ];
         let install = [&["-m", "pip", "install", "-q", "--target", &at], &packages[..]].concat();
         run("python3", &install, &[])?;
     }
@@ -228,6 +234,38 @@ const CLIENTS: &[Client] = &[
     ("triton_add.py", &["triton", "numpy"], &[]),
 ];
 
+/// PyCUDA, which is built from its source: it takes headers and libraries from beside the nvcc in `PATH`.
+fn pycuda(python: &str, dropin: &str) -> Result {
+    let nvcc = nvcc()?;
+    let home = nvcc.parent().and_then(Path::parent).ok_or("nvcc has no directory")?;
+    let toolkit = root().join("target/toolkit");
+    for folder in ["bin", "lib64"] {
+        said(fs::create_dir_all(toolkit.join(folder)), &toolkit)?;
+    }
+    let links = [
+        (toolkit.join("bin/nvcc"), nvcc.clone()),
+        (toolkit.join("include"), home.join("include")),
+        (toolkit.join("lib64/libcuda.so"), Path::new(dropin).join("libcuda.so.1")),
+    ];
+    for (link, to) in &links {
+        if fs::symlink_metadata(link).is_err() {
+            said(symlink(to, link), link)?;
+        }
+    }
+    // Without cuRAND, which carries NVIDIA's static runtime; PyCUDA's build looks for this file at home.
+    let settings = toolkit.join(".aksetup-defaults.py");
+    said(fs::write(&settings, "CUDA_ENABLE_CURAND = False\n"), &settings)?;
+    let path = std::env::var("PATH").unwrap_or_default();
+    let building = format!("{}:{path}", toolkit.join("bin").display());
+    let home = toolkit.display().to_string();
+    let install = ["-m", "pip", "install", "-q", "pycuda", "numpy", "mako"];
+    run(python, &install, &[("PATH", &building), ("HOME", &home)])?;
+    let running = format!("{}:{path}", root().join("tests/clients").display());
+    let nvcc = nvcc.display().to_string();
+    let env = [("LD_LIBRARY_PATH", dropin), ("PATH", &running), ("HOSTWARP_NVCC", &nvcc)];
+    run(python, &["tests/clients/pycuda_add.py"], &env)
+}
+
 /// Runs the scripts of `tests/clients` with what they need from PyPI on the drop-in libraries. Names of scripts choose some of them.
 pub fn clients() -> Result {
     let dropin = directory()?;
@@ -268,6 +306,12 @@ pub fn clients() -> Result {
             println!("{why}");
             failed.push(*name);
         }
+    }
+    if (chosen.is_empty() || chosen.iter().any(|c| c == "pycuda"))
+        && let Err(why) = pycuda(&python, &dropin)
+    {
+        println!("{why}");
+        failed.push("pycuda");
     }
     if chosen.is_empty() || chosen.iter().any(|c| c == "cudarc") {
         let (manifest, target) = ("tests/clients/cudarc/Cargo.toml", root().join("target/cudarc"));

@@ -107,7 +107,14 @@ pub fn dist() -> Result {
         }
     }
     for file in &files {
-        println!("{}: glibc {}", file.display(), glibc(file)?);
+        let needs = glibc(file)?;
+        println!("{}: glibc {needs}", file.display());
+        // Ubuntu 22.04 has 2.35, Debian 12 has 2.36.
+        let [major, minor] =
+            [0, 1].map(|i| needs.split('.').nth(i).and_then(|n| n.parse().ok()).unwrap_or(u32::MAX));
+        if (major, minor) > (2, 35) {
+            return Err(format!("{} needs glibc {needs}; 2.35 is what it may need", file.display()));
+        }
     }
     let tarball = dist.join(format!("{name}.tar.gz"));
     let (to, from) = (tarball.display().to_string(), dist.display().to_string());

@@ -347,6 +347,15 @@ fn wrong_calls_are_errors() {
         assert_eq!(cuDeviceGetAttribute(&mut value, 9999, 0), 1);
         assert_eq!((cuDeviceGetAttribute(&mut value, 75, 0), value), (0, 9));
         assert_eq!(cuModuleGetFunction(&mut handle, module, c"none".as_ptr()), 500);
+        let (mut kernels, mut count) = ([0; 4], 0);
+        assert_eq!(cuModuleEnumerateFunctions(kernels.as_mut_ptr(), 4, module), 0);
+        assert!(kernels.contains(&add) && kernels[2] == 0, "there are two");
+        assert_eq!((cuFuncGetParamCount(add, &mut count), count), (0, 4));
+        // The first version of what has had the same parameters since.
+        let (mut event, mut context) = (0, 0);
+        assert_eq!((cuEventCreate(&mut event, 0), cuEventDestroy(event), cuEventDestroy(event)), (0, 0, 400));
+        assert_eq!(cuCtxPopCurrent(&mut context), 0);
+        assert_eq!(cuCtxPushCurrent(context), 0);
         assert_eq!(cuLaunchKernel(add, 1, 1, 1, 2048, 1, 1, 0, 0, null_mut(), null_mut()), 1);
         assert_eq!(cuLaunchKernel(12345, 1, 1, 1, 1, 1, 1, 0, 0, null_mut(), null_mut()), 400);
         assert_eq!(

@@ -44,6 +44,9 @@ fn a_fault_is_sticky_until_the_context_is_gone() {
             assert_eq!(cuMemAlloc_v2(&mut more, 4), code, "and stays");
             assert_eq!(cuCtxDestroy_v2(context), 0);
         }
+        // By the names of before.
+        assert_eq!((cuCtxCreate(&mut context, 0, 0), cuCtxDestroy(context)), (0, 0));
+        assert_eq!(cuCtxSynchronize(), 201);
         assert_eq!(cuCtxCreate_v2(&mut context, 0, 0), 0);
         let stop = function(c"stop");
         assert_eq!(cuLaunchKernel(stop, 1, 1, 1, 1, 1, 1, 0, 0, null_mut(), null_mut()), 0);

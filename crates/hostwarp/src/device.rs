@@ -158,7 +158,9 @@ impl DeviceBuilder {
         let of_host = Limits::new().memory_limit();
         let memory = match self.memory {
             capacity if self.raw_pointers => DeviceMemory::raw_pointers(capacity.unwrap_or(1 << 30))?,
-            capacity if self.at_host_addresses => DeviceMemory::at_host_addresses(capacity)?,
+            capacity if self.at_host_addresses => {
+                DeviceMemory::at_host_addresses(capacity.or((of_host < DEFAULT_CAPACITY).then_some(of_host)))?
+            }
             Some(bytes) => DeviceMemory::with_capacity(bytes)?,
             // More than the host has would end the process when it is used.
             None if of_host < DEFAULT_CAPACITY => {

@@ -104,6 +104,34 @@ fn an_event_that_was_never_recorded_is_waited_for_by_nobody() -> Result<(), Erro
 }
 
 #[test]
+fn an_event_can_be_made_to_happen_by_the_host() -> Result<(), Error> {
+    let device = Device::builder().threads(2).build()?;
+    let event = Event::to_signal();
+    assert!(event.is_recorded() && !event.is_done());
+    // More streams than threads: none of them holds one.
+    let done = Arc::new(AtomicU32::new(0));
+    let streams: Vec<_> = (0..16).map(|_| device.stream()).collect();
+    for stream in &streams {
+        let done = done.clone();
+        stream.wait(&event);
+        stream.enqueue(move || {
+            done.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+    }
+    let other = device.stream();
+    other.enqueue(|| Ok(()));
+    other.synchronize()?;
+    assert!(streams.iter().all(|s| !s.is_idle()) && done.load(Ordering::Relaxed) == 0);
+    event.signal();
+    for stream in &streams {
+        stream.synchronize()?;
+    }
+    assert_eq!((done.load(Ordering::Relaxed), event.is_done()), (16, true));
+    event.synchronize()
+}
+
+#[test]
 fn the_first_error_ends_a_stream_and_those_that_wait_for_it() -> Result<(), Error> {
     let device = Device::builder().threads(2).build()?;
     let (kernel, ran) = (add(&device), Arc::new(AtomicU32::new(0)));

@@ -418,6 +418,26 @@ api! {
         Ok(())
     }
 
+    fn cuFuncGetParamCount(kernel: Handle, count: *mut usize) {
+        // SAFETY: as above.
+        unsafe { out(count, state()?.kernel(kernel)?.kernel.params().len()) }
+    }
+
+    fn cuKernelGetParamCount(kernel: Handle, count: *mut usize) {
+        // SAFETY: as above.
+        unsafe { out(count, state()?.kernel(kernel)?.kernel.params().len()) }
+    }
+
+    fn cuModuleEnumerateFunctions(to: *mut Handle, count: c_uint, module: Handle) {
+        let state = ready()?;
+        let all = state.module(module)?.module.kernels();
+        for (i, kernel) in all.iter().take(count as usize).enumerate() {
+            // SAFETY: as above; there is space for `count`.
+            unsafe { to.add(i).write(kernel_handle(state, module, kernel.name())?) };
+        }
+        Ok(())
+    }
+
     fn cuFuncGetParamInfo(kernel: Handle, index: usize, offset: *mut usize, size: *mut usize) {
         let (at, bytes) = param(&*state()?.kernel(kernel)?, index)?;
         // SAFETY: as above.

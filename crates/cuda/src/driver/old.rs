@@ -1,9 +1,10 @@
-//! Launches as they were before CUDA 4: block, parameters and shared memory are set first.
+//! Launches as they were before CUDA 4: block, parameters and shared memory are set first. And first versions of functions, by which scripts still ask for them,
+//! where the second takes the same: those whose addresses had 32 bits are not there.
 
 use crate::errors::{self, Code};
 use crate::state::{OldLaunch, ready};
 use crate::types::*;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
 fn change(function: Handle, change: impl FnOnce(&mut OldLaunch)) -> Result<(), Code> {
     let kernel = ready()?.kernel(function)?;
@@ -41,6 +42,78 @@ fn launch(function: Handle, width: c_int, height: c_int, stream: Handle) -> Resu
     let extra = if params.is_empty() { std::ptr::null_mut() } else { extra.as_mut_ptr() };
     // SAFETY: a list as CUDA's manual describes it, of a block that lives on.
     unsafe { super::launch(function, [x, y, 1], block, shared, stream, (std::ptr::null_mut(), extra), false) }
+}
+
+/// What another function answered.
+fn of(code: c_int) -> Result<(), Code> {
+    if code == 0 { Ok(()) } else { Err(Code(code)) }
+}
+
+api! {
+    fn cuCtxCreate(context: *mut Handle, flags: c_uint, dev: CUdevice) {
+        // SAFETY: the caller's promise is the one the second version asks for, here and below.
+        of(unsafe { super::cuCtxCreate_v2(context, flags, dev) })
+    }
+
+    fn cuCtxDestroy(context: Handle) {
+        // SAFETY: as above.
+        of(unsafe { super::cuCtxDestroy_v2(context) })
+    }
+
+    fn cuCtxPushCurrent(context: Handle) {
+        // SAFETY: as above.
+        of(unsafe { super::cuCtxPushCurrent_v2(context) })
+    }
+
+    fn cuCtxPopCurrent(context: *mut Handle) {
+        // SAFETY: as above.
+        of(unsafe { super::cuCtxPopCurrent_v2(context) })
+    }
+
+    fn cuDevicePrimaryCtxRelease(dev: CUdevice) {
+        // SAFETY: as above.
+        of(unsafe { super::cuDevicePrimaryCtxRelease_v2(dev) })
+    }
+
+    fn cuDevicePrimaryCtxReset(dev: CUdevice) {
+        // SAFETY: as above.
+        of(unsafe { super::cuDevicePrimaryCtxReset_v2(dev) })
+    }
+
+    fn cuDevicePrimaryCtxSetFlags(dev: CUdevice, flags: c_uint) {
+        // SAFETY: as above.
+        of(unsafe { super::cuDevicePrimaryCtxSetFlags_v2(dev, flags) })
+    }
+
+    fn cuStreamDestroy(stream: Handle) {
+        // SAFETY: as above.
+        of(unsafe { super::cuStreamDestroy_v2(stream) })
+    }
+
+    fn cuEventDestroy(event: Handle) {
+        // SAFETY: as above.
+        of(unsafe { super::cuEventDestroy_v2(event) })
+    }
+
+    fn cuMemHostRegister(pointer: *mut c_void, bytes: usize, flags: c_uint) {
+        // SAFETY: as above.
+        of(unsafe { super::cuMemHostRegister_v2(pointer, bytes, flags) })
+    }
+
+    fn cuLinkCreate(count: c_uint, options: *const c_int, values: *mut *mut c_void, to: *mut Handle) {
+        // SAFETY: as above.
+        of(unsafe { super::cuLinkCreate_v2(count, options, values, to) })
+    }
+
+    fn cuLinkAddData(linker: Handle, kind: c_int, data: *const c_void, size: usize, name: *const c_char, count: c_uint, options: *const c_int, values: *mut *mut c_void) {
+        // SAFETY: as above.
+        of(unsafe { super::cuLinkAddData_v2(linker, kind, data, size, name, count, options, values) })
+    }
+
+    fn cuLinkAddFile(linker: Handle, kind: c_int, path: *const c_char, count: c_uint, options: *const c_int, values: *mut *mut c_void) {
+        // SAFETY: as above.
+        of(unsafe { super::cuLinkAddFile_v2(linker, kind, path, count, options, values) })
+    }
 }
 
 api! {
