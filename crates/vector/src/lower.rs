@@ -28,7 +28,7 @@ const MOST_WAITING: usize = 65536;
 /// The most lanes in a group.
 pub const MOST_LANES: u32 = 512;
 
-/// Lowers a kernel for groups of as many lanes as `assume` says, a power of two from 8 to [`MOST_LANES`].
+/// Lowers a kernel for groups of as many lanes as `assume` says, a power of two from 8 to 512.
 pub fn lower(
     func: &Function,
     plan: &Plan,
