@@ -154,10 +154,9 @@ impl KernelText {
     ) -> Result<hostwarp_vector::Kernel, JitError> {
         let kernel =
             hostwarp_vector::lower(program.func(), program.plan(), assume, speculation).map_err(refused)?;
-        if cfg!(debug_assertions)
-            && let Err(wrong) = hostwarp_vector::verify(&kernel)
-        {
-            return Err(JitError::Unsupported(format!("vector IR came out wrong: {wrong}")));
+        if cfg!(debug_assertions) {
+            hostwarp_vector::verify(&kernel)
+                .unwrap_or_else(|wrong| panic!("vector IR came out wrong: {wrong}"));
         }
         Ok(kernel)
     }
@@ -729,9 +728,8 @@ impl Run<'_> {
                 Shape::Varying => continue,
             };
             if let Some(slot) = plan.frame.slot[v.index()] {
-                for lanes in even_lanes(&assume, lane0, kernel.shapes[v.index()]) {
-                    self.cta().spread_out(slot, func.ty(*v).bytes(), lanes, assume.row(), stride);
-                }
+                let lanes = (lane0, assume.group);
+                self.cta().spread_out(slot, func.ty(*v).bytes(), lanes, assume.row(), stride);
             }
         }
     }
@@ -831,16 +829,6 @@ impl Run<'_> {
             Ok(()) => Step::Ran,
             Err(kind) => Step::Fault(Box::new(self.cta().stopped(launch, kind))),
         }
-    }
-}
-
-/// The lanes of a group, first and count, that are even with each other in a value of this shape.
-pub(crate) fn even_lanes(assume: &Assume, lane0: u32, shape: Shape) -> Vec<(u32, u32)> {
-    match shape {
-        Shape::Affine { by_row: true, .. } => {
-            (0..assume.rows).map(|n| (lane0 + n * assume.row(), assume.row())).collect()
-        }
-        _ => vec![(lane0, assume.group)],
     }
 }
 

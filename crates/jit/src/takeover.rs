@@ -9,7 +9,7 @@ use hostwarp_ir::Block;
 use hostwarp_plan::Shape;
 use hostwarp_vector::Offsets;
 
-use crate::engine::{JitKernel, even_lanes};
+use crate::engine::JitKernel;
 use crate::lanes::Lanes;
 
 impl JitKernel {
@@ -87,9 +87,8 @@ impl JitKernel {
             };
             let Some(slot) = plan.frame.slot[v.index()] else { return true };
             let (bytes, row) = (func.ty(*v).bytes(), self.assume().row());
-            even_lanes(self.assume(), lane0, shape).into_iter().all(|lanes| {
-                cta.is_spread_out(slot, bytes, lanes, row, stride, |lane| live.contains(lane - lane0))
-            })
+            let lanes = (lane0, self.width());
+            cta.is_spread_out(slot, bytes, lanes, row, stride, |lane| live.contains(lane - lane0))
         })
     }
 }

@@ -47,7 +47,6 @@ const FAULTS: &[Fault] = &[
     Fault { what: "lanes that wait lose what others have in the frame", file: "jit/src/print.rs", from: "value = ops::select(&mut self.t, held_type, (mask, Type::I1), &value, &old, self.w);", to: "let _ = (mask, old);" },
     Fault { what: "the interpreter shifts signed words by the amount modulo their width", file: "interp/src/kernels/int.rs", from: "b.min(u::BITS as u - 1) as u32", to: "b as u32" },
     Fault { what: "what a row begins with is looked for in half of the row", file: "jit/src/print.rs", from: "let mut step = row / 2;", to: "let mut step = row / 4;" },
-    Fault { what: "the interpreter takes over with the first row's values only", file: "jit/src/engine.rs", from: "(lane0 + n * assume.row(), assume.row())", to: "(lane0 + n * 0, assume.row())" },
     Fault { what: "the interpreter takes over with what only first lanes have in the frame", file: "jit/src/engine.rs", from: "let at = Block(self.ctx.from);\n            self.fill_in(lane0, at);", to: "let at = Block(self.ctx.from);" },
     Fault { what: "what is computed anew counts as there in the frame", file: "vector/src/lower.rs", from: "self.saved.remove(v);", to: "let _ = &self.saved;" },
     Fault { what: "a group that is all of its CTA counts on a frame it has not written", file: "vector/src/lower/control.rs", from: "saved::find(self.func, self.plan, &starts, !self.cta,", to: "saved::find(self.func, self.plan, &starts, true," },
