@@ -65,6 +65,10 @@ impl Fact {
         }
     }
 
+    fn is_constant(&self) -> bool {
+        self.value.is_some() && self.lanes == Lanes::Uniform
+    }
+
     /// Whether lanes do not differ.
     fn is_same(&self) -> bool {
         match &self.lanes {
@@ -406,6 +410,9 @@ impl Analysis<'_> {
             Special::LaneId if w < 32 => {
                 Fact { lanes: Lanes::Spread(number()), align: log, most: 31, value: None }
             }
+            Special::Tid(axis) if let (Some(row), true) = (self.row(), self.assume.contiguous_x) => {
+                Fact::rows((0..row as i64).map(|lane| if axis == Axis::X { lane } else { 0 }).collect())
+            }
             Special::Tid(_) | Special::LaneId => Fact::varying(),
             Special::Ntid(a) => match self.assume.block {
                 Some([x, y, z]) => Fact::constant(u64::from(match a {
@@ -595,7 +602,7 @@ impl Analysis<'_> {
                     value: None,
                 }
             }
-            (Op::Int(IntBin::And), Some(b)) => {
+            (Op::Int(IntBin::And), Some(b)) if !spread || [a, b].iter().any(|f| f.is_constant()) => {
                 let (x, mask) = match (a.value, b.value) {
                     (_, Some(m)) if b.lanes == Lanes::Uniform => (a, m),
                     (Some(m), _) if a.lanes == Lanes::Uniform => (b, m),
@@ -612,27 +619,31 @@ impl Analysis<'_> {
                     value: origin_is_gone.then_some(0),
                 }
             }
-            (Op::Int(op @ (IntBin::Xor | IntBin::Or)), Some(b)) => {
-                let (x, bits) = match (a.value, b.value) {
-                    (_, Some(m)) if b.lanes == Lanes::Uniform => (a, m),
-                    (Some(m), _) if a.lanes == Lanes::Uniform => (b, m),
-                    _ => return None,
-                };
-                if !low_bits(x) || x.align > 62 {
+            (Op::Int(op @ (IntBin::And | IntBin::Xor | IntBin::Or)), Some(b)) if spread => {
+                // The bits below the alignment of both change the lanes' constants, those above it the origin.
+                let known = |f: &Fact| f.value.filter(|_| f.is_constant());
+                let aligned = |f: &Fact| known(f).map_or(f.align, |_| u32::MAX);
+                let align = aligned(a).min(aligned(b)).min(62);
+                let low = (1u64 << align) - 1;
+                let fits =
+                    |f: &Fact| known(f).is_some() || (0..w).all(|l| (0..=low as i64).contains(&f.offset(l)));
+                if !fits(a) || !fits(b) {
                     return None;
                 }
-                // The bits below the alignment change the lanes' constants, those above it the origin.
-                let low = (1u64 << x.align) - 1;
-                let of = |o: i64| match op {
-                    IntBin::Xor => o ^ (bits & low) as i64,
-                    _ => o | (bits & low) as i64,
-                };
-                let top = x.most.max(bits & !low);
-                let most = (u64::MAX >> top.leading_zeros().min(63)) & !low;
+                let lane = |f: &Fact, l: usize| known(f).map_or(f.offset(l), |v| (v & low) as i64);
+                let origin = |f: &Fact| known(f).unwrap_or(f.most) & !low;
+                let (x, y) = (origin(a), origin(b));
                 Fact {
-                    lanes: if spread { make(&|l| of(x.offset(l))) } else { return None },
-                    align: x.align,
-                    most,
+                    lanes: make(&|l| match op {
+                        IntBin::And => lane(a, l) & lane(b, l),
+                        IntBin::Xor => lane(a, l) ^ lane(b, l),
+                        _ => lane(a, l) | lane(b, l),
+                    }),
+                    align,
+                    most: match op {
+                        IntBin::And => x.min(y),
+                        _ => (u64::MAX >> x.max(y).leading_zeros().min(63)) & !low,
+                    },
                     value: None,
                 }
             }
