@@ -175,8 +175,8 @@ fn narrow_vectors_only_where_nobody_can_tell() {
         );
         let module = device().load("k.ptx", ptx.into_bytes()).unwrap_or_else(|e| panic!("{e}"));
         let kernel = module.kernel("k").expect("a kernel");
-        let text = kernel.launch().block([48, 4, 1]).emit(Emit::Llvm).unwrap_or_else(|e| panic!("{e}"));
-        [8, 16, 32].into_iter().find(|w| text.contains(&format!("<{w} x i32>")))
+        let text = kernel.launch().block([48, 4, 1]).emit(Emit::Vector).unwrap_or_else(|e| panic!("{e}"));
+        [8, 16, 32].into_iter().find(|w| text.contains(&format!("kernel k in groups of {w}\n")))
     };
     // A store of one lane may come before a load of another.
     assert_eq!(lanes(""), Some(32));

@@ -44,7 +44,7 @@ pub struct Assume {
     pub one_dimensional: bool,
     /// Lanes in a group. Up to 32 a group lies in one warp.
     pub group: u32,
-    /// Rows of equal length that a group consists of: several if `ntid.x` is short. Then each row has all of `ntid.x`.
+    /// Rows of equal length that a group consists of: several if `ntid.x` is short, or no multiple of the group. `ntid.x` is a multiple of theirs.
     pub rows: u32,
     /// The size of the CTA, if a group is all of it.
     pub cta: Option<[u32; 3]>,
@@ -75,21 +75,24 @@ impl Default for Assume {
 }
 
 /// Shorter ones are not worth a look of their own.
-const SHORTEST_ROW: u32 = 8;
+const SHORTEST_ROW: u32 = 4;
 
 impl Assume {
     /// What holds for CTAs of this size in groups of `group` lanes.
     pub fn for_block(block: [u32; 3], group: u32) -> Assume {
         let threads = block.iter().try_fold(1, |all: u32, n| all.checked_mul(*n));
-        let cta = (threads == Some(group)).then_some(block);
+        let cta = threads.is_some_and(|threads| (1..=group).contains(&threads)).then_some(block);
         let whole = threads.is_some_and(|threads| group != 0 && threads.is_multiple_of(group));
         let one_dimensional = block[1] == 1 && block[2] == 1;
         let contiguous_x = one_dimensional || group != 0 && block[0].is_multiple_of(group);
-        if !contiguous_x && block[0] >= SHORTEST_ROW && block[0].is_power_of_two() && block[0] < group {
+        // Threads are counted along x first, and groups begin at multiples of their length: so does every such piece of one.
+        let row = 1 << block[0].trailing_zeros().min(31);
+        if !contiguous_x && row >= SHORTEST_ROW && row < group {
+            let rows = group / row;
             return Assume {
                 contiguous_x: true,
                 group,
-                rows: group / block[0],
+                rows,
                 cta,
                 whole,
                 block: Some(block),
@@ -112,6 +115,16 @@ impl Assume {
             return self;
         }
         Assume { group, rows: group / self.row().min(group), cta: None, ..self }
+    }
+
+    /// Whether a CTA is one thread: whatever it computes is the same in all lanes there are.
+    pub fn is_one_thread(&self) -> bool {
+        self.block == Some([1, 1, 1])
+    }
+
+    /// Whether each row has all of `ntid.x`, if there are several.
+    pub fn is_row_all_of_x(&self) -> bool {
+        self.block.is_some_and(|block| block[0] == self.row())
     }
 
     /// Lanes in a row.

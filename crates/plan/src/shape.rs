@@ -550,6 +550,9 @@ impl Analysis<'_> {
         for a in i.args.iter().chain(&i.guard) {
             shapes.push(self.shape[a.index()]?);
         }
+        if self.assume.is_one_thread() {
+            return Some(Uniform);
+        }
         let elem = i.result.map_or(Elem::I32, |r| self.func.ty(r).elem);
         let constant = |n: usize| self.constant[i.args[n].index()];
         let in_warp = self.assume.group <= 32;
@@ -559,7 +562,9 @@ impl Analysis<'_> {
         // The same in all lanes of a row. Conditions are not kept so: branches want to know of all lanes.
         let alike = elem != Elem::I1 && shapes.iter().all(|s| matches!(stride(*s), Some((0, false, _))));
         Some(match i.op {
-            Op::Special(Special::Tid(Axis::X)) if self.assume.contiguous_x => affine(1, false, false),
+            Op::Special(Special::Tid(Axis::X)) if self.assume.contiguous_x => {
+                affine(1, false, rows && !self.assume.is_row_all_of_x())
+            }
             Op::Special(Special::Tid(_)) if self.assume.contiguous_x => affine(0, false, rows),
             Op::Special(Special::Tid(_)) => Varying,
             Op::Special(Special::LaneId) => {

@@ -180,10 +180,32 @@ fn short_rows_have_bases_of_their_own() {
     // What one address per row holds, whatever its type; conditions are for all lanes.
     assert_eq!(shape(loaded), by_row(0));
     assert_eq!((shape(even), shape(same_row)), (Shape::Varying, Shape::Varying));
-    // A row as long as the group is one row; shorter than eight, or of another length, none is made of.
+    // A row as long as the group is one row. Of other lengths a row is a piece, which may begin anywhere along x; shorter than four there is none.
     assert_eq!(Assume::for_block([64, 4, 1], 64).rows, 1);
-    assert!(!Assume::for_block([4, 64, 1], 64).contiguous_x);
-    assert!(!Assume::for_block([48, 4, 1], 64).contiguous_x);
+    assert_eq!(Assume::for_block([4, 64, 1], 64).rows, 16);
+    assert!(!Assume::for_block([6, 4, 1], 64).contiguous_x);
+    let pieces = Plan::new(&f, Assume::for_block([48, 4, 1], 64));
+    assert_eq!((pieces.assume.rows, pieces.assume.row()), (4, 16));
+    assert_eq!((pieces.shape[x.index()], pieces.shape[y.index()]), (by_row(1), by_row(0)));
+}
+
+#[test]
+fn in_a_cta_of_one_thread_all_is_uniform() {
+    let mut b = Builder::new("one");
+    let t = tid(&mut b);
+    let lane = b.special(Special::LaneId);
+    let far = b.zext(t, Elem::I64);
+    let own = b.inst(Op::Load(Mem::weak(Space::Local)), &[t], Type::I32);
+    let loaded = b.inst(Op::Load(Mem::weak(Space::Global)), &[far], Type::I32);
+    for x in [lane, own, loaded] {
+        use_it(&mut b, x);
+    }
+    b.terminate(Term::Exit);
+    let f = b.finish();
+    let p = Plan::new(&f, Assume::for_block([1, 1, 1], 32));
+    assert!([t, lane, own, loaded].iter().all(|v| p.shape[v.index()] == Shape::Uniform));
+    let p = Plan::new(&f, Assume::for_block([2, 1, 1], 32));
+    assert!([t, lane, own, loaded].iter().all(|v| p.shape[v.index()] != Shape::Uniform));
 }
 
 #[test]

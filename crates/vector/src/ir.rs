@@ -138,6 +138,8 @@ pub struct Access {
     pub at: At,
     /// The lanes that take part (wide); all if none.
     pub mask: Option<Reg>,
+    /// It may well be that none does: then nothing need be there.
+    pub guarded: bool,
     /// Where the part of an allocation is remembered that was found last.
     pub window: u32,
     /// Of a check: as many bytes more behind what each lane accesses.

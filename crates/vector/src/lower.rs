@@ -7,6 +7,7 @@ mod control;
 mod frame;
 mod memory;
 mod saved;
+mod segments;
 mod versions;
 mod windows;
 
@@ -145,6 +146,8 @@ struct Lower<'a> {
     /// By block: what has been checked where it ends, for the one it leads to.
     checked_by: Vec<Option<Checked>>,
     windows: windows::Windows,
+    /// Of pointers that loops move on.
+    segments: segments::All,
     /// Lanes that have exited, and whether some are parked.
     exited: Option<Var>,
     parked: Var,
@@ -248,6 +251,7 @@ impl<'a> Lower<'a> {
             checked_by: vec![None; blocks],
             version: Version::Only,
             windows: windows::Windows::new(func, plan),
+            segments: segments::All::default(),
             exited,
             parked,
             parks: false,
@@ -262,6 +266,7 @@ impl<'a> Lower<'a> {
                 matches!(func.block(*b).term, core::Term::Barrier { .. } | core::Term::WarpSync { .. });
             waits && plan.masked[b.index()]
         });
+        lower.find_segments();
         lower.label = (0..blocks).map(|b| lower.new_label(format!("b{b}"))).collect();
         lower.walk = plan.order.iter().map(|b| lower.new_label(format!("walk.b{}", b.0))).collect();
         lower.after = plan.order.iter().map(|b| lower.new_label(format!("after.b{}", b.0))).collect();
@@ -395,6 +400,10 @@ impl<'a> Lower<'a> {
         let ty = Ty::rows(self.ty(v));
         let r = match (self.remat[v.index()], self.var[v.index()]) {
             (Some(core::Op::Const(bits)), _) => self.inst(ty, Op::Const(bits), vec![]),
+            (Some(core::Op::Special(_)), _) if let Some(offsets) = self.facts.in_row(v).cloned() => {
+                let each = self.wide(v);
+                self.inst(ty, Op::Origins(offsets), vec![each])
+            }
             _ if self.facts.is_narrow(v) => {
                 let row = self.k.row as usize;
                 let first = self.narrow(v);
@@ -457,6 +466,7 @@ impl<'a> Lower<'a> {
     fn define(&mut self, v: Value, known: Known) {
         self.saved.remove(v);
         self.known.insert(v, known);
+        self.summarise(v);
         let Some(var) = self.var[v.index()] else { return };
         match self.facts.extent(v) {
             Extent::Group => {

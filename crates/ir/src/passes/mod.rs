@@ -12,6 +12,7 @@ pub(crate) mod guards;
 pub(crate) mod gvn;
 pub(crate) mod halves;
 pub(crate) mod if_convert;
+pub(crate) mod induction;
 pub(crate) mod merge;
 pub(crate) mod negated;
 pub(crate) mod params;

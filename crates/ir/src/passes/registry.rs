@@ -21,6 +21,7 @@ pub const PASSES: &[Pass] = &[
     expand::PASS,
     if_convert::PASS,
     guards::PASS,
+    induction::PASS,
 ];
 
 /// What cleans up after any other pass; [`optimize`].
@@ -56,6 +57,7 @@ const FINISH: &[Pass] = &[
     merge::PASS,
     if_convert::PASS,
     guards::PASS,
+    induction::PASS,
     fold::PASS,
     gvn::PASS,
     dce::PASS,

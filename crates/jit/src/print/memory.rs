@@ -392,11 +392,21 @@ no:
         access.mask.map(|m| self.r(m).to_owned())
     }
 
-    /// Where lane 0 accesses, in the host.
+    /// Where lane 0 accesses, in the host. Where no lane takes part that may be a place that is not mapped, and CPUs take hundreds of cycles over a masked access to one: then
+    /// it is some place that is.
     fn place(&mut self, access: &Access) -> Reg {
         let (base, _) = self.space(access.space);
         let address = self.address(access);
-        self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {address}"))
+        let at = self.t.inst(format_args!("getelementptr i8, ptr {base}, i64 {address}"));
+        let spread = matches!(access.at, At::Spread { .. });
+        match self.mask_of(access).filter(|_| access.guarded && spread && Self::is_global(access.space)) {
+            Some(mask) => {
+                let (bits, w) = (self.bits(&mask), self.w);
+                let none = self.t.inst(format_args!("icmp eq i{w} {bits}, 0"));
+                self.t.inst(format_args!("select i1 {none}, ptr %data, ptr {at}"))
+            }
+            None => at,
+        }
     }
 
     pub(super) fn load(&mut self, access: &Access, wide: bool) -> Reg {

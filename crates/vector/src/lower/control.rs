@@ -141,6 +141,9 @@ impl Lower<'_> {
             self.set(waiting, none);
             self.mask = Some(mask);
         }
+        for p in &self.func.block(b).params {
+            self.summarise(*p);
+        }
         let exit = self.new_label(format!("exit.b{}", b.0));
         self.exit = (self.speculation == Speculation::On).then_some(exit);
         exits.push((b, exit, self.mask));

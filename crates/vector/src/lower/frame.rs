@@ -83,6 +83,9 @@ impl Lower<'_> {
             self.set(var, r);
         }
         self.known.clear();
+        let here = (self.whole && !self.k.partial[b.index()]).then(|| self.all_lanes());
+        self.summarise_all(b, here);
+        self.known.clear();
     }
 
     /// Reads a value anew that is in the frame in brief.

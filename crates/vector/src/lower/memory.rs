@@ -35,9 +35,13 @@ impl Lower<'_> {
             self.guarded_uniform_load(index, i, access, r);
         } else {
             access.mask = self.acting_with(i.guard);
-            let each = match self.is_likely_row(i.args[0], &access) {
-                true => self.load_likely_row(index, i, access),
-                false => self.checked_load(index, i, access, false),
+            access.guarded = i.guard.is_some();
+            let each = if let Some(base) = self.moved_base(i.args[0], &access) {
+                self.load_segments(index, i, access, base)
+            } else if self.is_likely_row(i.args[0], &access) {
+                self.load_likely_row(index, i, access)
+            } else {
+                self.checked_load(index, i, access, false)
             };
             self.define_wide(r, each);
         }
@@ -146,7 +150,13 @@ impl Lower<'_> {
         }
     }
 
-    fn load_behind_check(&mut self, index: usize, access: Access, check: Access, narrow: bool) -> Reg {
+    pub(super) fn load_behind_check(
+        &mut self,
+        index: usize,
+        access: Access,
+        check: Access,
+        narrow: bool,
+    ) -> Reg {
         let ty = if narrow { Ty::narrow(access.ty) } else { Ty::wide(access.ty) };
         if let Some(exit) = self.exit_of(&access) {
             self.push(Op::Check(check.into(), exit), vec![]);
@@ -178,7 +188,7 @@ impl Lower<'_> {
     }
 
     /// Where to leave the block to if the check of an access fails: nowhere if it may well do so, with generic addresses in a kernel that has memory other than global.
-    fn exit_of(&self, access: &Access) -> Option<Label> {
+    pub(super) fn exit_of(&self, access: &Access) -> Option<Label> {
         let others = self.func.info.local_bytes != 0 || self.func.info.shared_bytes != 0;
         self.exit.filter(|_| !(access.space == Space::Generic && others))
     }
@@ -188,9 +198,13 @@ impl Lower<'_> {
         self.order(mem, true);
         let mut access = self.access(i.args[0], self.ty(value), mem);
         access.mask = self.acting_with(i.guard);
+        access.guarded = i.guard.is_some();
         if !matches!(access.at, At::Uniform(_)) {
             let each = self.wide(value);
-            self.checked_store(index, i, access, each, each);
+            match self.moved_base(i.args[0], &access) {
+                Some(base) => self.store_segments(index, i, access, base, each),
+                None => self.checked_store(index, i, access, each, each),
+            }
             return self.order(mem, false);
         }
         // All store to one place, if any does: the highest lane's stays.
@@ -229,9 +243,20 @@ impl Lower<'_> {
             let site = self.site(index);
             return self.push(Op::Ask { site, access: access.into() }, vec![each]);
         }
-        let Some(check) = self.check_for(index, i, &access, true) else {
-            return self.push(Op::Store(access.into()), vec![value]);
-        };
+        match self.check_for(index, i, &access, true) {
+            Some(check) => self.store_behind_check(index, access, check, value, each),
+            None => self.push(Op::Store(access.into()), vec![value]),
+        }
+    }
+
+    pub(super) fn store_behind_check(
+        &mut self,
+        index: usize,
+        access: Access,
+        check: Access,
+        value: Reg,
+        each: Reg,
+    ) {
         if let Some(exit) = self.exit_of(&access) {
             self.push(Op::Check(check.into(), exit), vec![]);
             return self.push(Op::Store(access.into()), vec![value]);
@@ -254,8 +279,16 @@ impl Lower<'_> {
         let ty = self.ty(r);
         let window = self.window(i.args[0], ty.bytes() as u64, ty.bytes() as u32, mem.space);
         let mask = self.acting_with(i.guard);
-        let access =
-            Access { space: mem.space, ty, volatile: true, at: At::Lanes(address), mask, window, more: 0 };
+        let access = Access {
+            space: mem.space,
+            ty,
+            volatile: true,
+            at: At::Lanes(address),
+            mask,
+            guarded: i.guard.is_some(),
+            window,
+            more: 0,
+        };
         let mut args: Vec<Reg> = i.args[1..].iter().map(|a| self.wide(*a)).collect();
         let data: Vec<Reg> = args.iter().rev().copied().collect();
         // What is asked of the system is the engine's: nothing is at the address that could be checked.
@@ -336,6 +369,18 @@ impl Lower<'_> {
     /// What has to be checked before an access, unless that has been done. Accesses at constant distances from each other are checked all at once: those that follow
     /// in the block before it has an effect will be made, too.
     fn check_for(&mut self, index: usize, i: &Inst, access: &Access, widen: bool) -> Option<Access> {
+        let range = self.unchecked(index, i, access, widen)?;
+        Some(self.widened(i.args[0], access, range))
+    }
+
+    /// How far from an access the first and the last byte more are that are to be checked with it, unless all of it has been checked.
+    pub(super) fn unchecked(
+        &mut self,
+        index: usize,
+        i: &Inst,
+        access: &Access,
+        widen: bool,
+    ) -> Option<(i64, u32)> {
         if self.is_proved(i.args[0], access) {
             return None;
         }
@@ -347,21 +392,26 @@ impl Lower<'_> {
         if is_covered(None) || is_covered(i.guard) {
             return None;
         }
-        let mut check = access.clone();
         if self.exit_of(access).is_none() {
             // A check that comes back says nothing of what comes next.
-            return Some(check);
+            return Some((0, 0));
         }
         let (first, last) = if widen { self.neighbours(index, i, access, base, at) } else { (at, at) };
         self.checked.insert((base, kind, i.guard), (first, last));
-        if (first, last) == (at, at) {
-            return Some(check);
+        Some((first - at, (last - first) as u32))
+    }
+
+    /// The check of an access, from so many bytes behind (or before) it on, and of so many more.
+    pub(super) fn widened(&mut self, address: Value, access: &Access, (first, more): (i64, u32)) -> Access {
+        let mut check = access.clone();
+        if (first, more) == (0, 0) {
+            return check;
         }
-        check.more = (last - first) as u32;
-        if first != at {
+        check.more = more;
+        if first != 0 {
             let back = |l: &mut Self, r: Reg| {
                 let ty = l.k.ty(r);
-                let by = l.inst(ty, Op::Const((first - at) as u64 & ty.of.elem.mask()), vec![]);
+                let by = l.inst(ty, Op::Const(first as u64 & ty.of.elem.mask()), vec![]);
                 l.int(IntBin::Add, r, by)
             };
             check.at = match check.at {
@@ -371,8 +421,8 @@ impl Lower<'_> {
                 At::Spread { first, offsets, form } => At::Spread { first: back(self, first), offsets, form },
             };
         }
-        check.window = self.window(i.args[0], check.extent().1, access.size(), access.space);
-        Some(check)
+        check.window = self.window(address, check.extent().1, access.size(), access.space);
+        check
     }
 
     /// The first and the last of the accesses that follow an access in its block, before the block has had an effect, at constant distances from it.
@@ -451,7 +501,9 @@ impl Lower<'_> {
         let wide_enough =
             self.ty(address) == Type::I64 || !matches!(mem.space, Space::Global | Space::Generic);
         // One address is another place in every lane, or may be.
-        let own = mem.space == Space::Local || mem.space == Space::Generic && self.func.info.local_bytes != 0;
+        let local =
+            mem.space == Space::Local || mem.space == Space::Generic && self.func.info.local_bytes != 0;
+        let own = local && !self.plan.assume.is_one_thread();
         let at = match self.facts.get(address).lanes {
             Lanes::Uniform if !own => At::Uniform(self.narrow(address)),
             Lanes::Spread(_) if !own && wide_enough => {
@@ -475,7 +527,8 @@ impl Lower<'_> {
             _ => At::Lanes(self.wide(address)),
         };
         let volatile = mem.order != Order::Weak;
-        let mut access = Access { space: mem.space, ty, volatile, at, mask: None, window: 0, more: 0 };
+        let mut access =
+            Access { space: mem.space, ty, volatile, at, mask: None, guarded: false, window: 0, more: 0 };
         access.window = self.window(address, access.extent().1, size as u32, mem.space);
         access
     }

@@ -4,7 +4,7 @@
 //! Both are lowered one after the other into one kernel, each with variables of its own. On the way from the first to the second (a side exit) what lives on is
 //! written to the second's. There is no way back but through the frame: behind a barrier, if all that lives across it lies in the frame alike in both.
 
-use super::{Lower, Unsupported, Version};
+use super::{Lower, Unsupported, Version, segments};
 use crate::facts::Facts;
 use crate::ir::{Extent, General, Kernel, Label, Op, Reg, Status, Term, Var};
 use crate::speculate::{self, Speculation};
@@ -21,6 +21,7 @@ pub(super) struct Other {
     var: Vec<Option<Var>>,
     /// By block.
     waiting: Vec<Option<Var>>,
+    segments: segments::All,
     /// By position.
     after: Vec<Label>,
 }
@@ -49,6 +50,7 @@ pub(super) fn lower(
         extent: values().map(|v| facts.extent(v)).collect(),
         var: general.var.clone(),
         waiting: general.waiting.clone(),
+        segments: general.segments.clone(),
         after: general.after.clone(),
         branches: branches.clone(),
     };
@@ -147,6 +149,10 @@ impl Lower<'_> {
                 Some(lanes) => self.push(Op::Blend(var), vec![value, lanes]),
                 None => self.set(var, value),
             }
+        }
+        for v in &live {
+            let started = self.started();
+            self.summarise_for(&other.segments, *v, Some(started));
         }
         for (to, lanes) in &edges {
             let Some(waiting) = other.waiting[to.block.index()] else { continue };
