@@ -43,7 +43,7 @@ struct Induction {
 
 /// How lanes may differ in a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+pub(super) enum Kind {
     Uniform,
     /// By their places, evenly as far as one can see.
     Placed,
@@ -78,7 +78,7 @@ fn find(func: &Function, cycles: &Cycles, uses: &Uses) -> Vec<Induction> {
             }
         }
     }
-    let (mut found, mut kinds) = (vec![], Kinds { func, uses, known: FxHashMap::default() });
+    let (mut found, mut kinds) = (vec![], Kinds::new(func, uses));
     for cycle in cycles.cycles.iter().filter(|c| c.single_entry) {
         let inside = |b: &Block| cycle.contains(cycles.position[b.index()]);
         let stays = |v: Value| uses.of(v).iter().all(|(Site::Inst(b, _) | Site::Term(b))| inside(b));
@@ -91,8 +91,8 @@ fn find(func: &Function, cycles: &Cycles, uses: &Uses) -> Vec<Induction> {
                 [a, b] if i.op == Op::Int(IntBin::Add) && b == *p => a,
                 _ => continue,
             };
-            let varies = entering.iter().any(|v| kinds.of(*v, MOST_DEEP) == Kind::Varying);
-            if varies && stays(*p) && stays(*next) && kinds.of(step, MOST_DEEP) == Kind::Uniform {
+            let varies = entering.iter().any(|v| kinds.get(*v) == Kind::Varying);
+            if varies && stays(*p) && stays(*next) && kinds.get(step) == Kind::Uniform {
                 found.push(Induction { header: cycle.header, param, step, next: (at, *next) });
             }
         }
@@ -100,13 +100,22 @@ fn find(func: &Function, cycles: &Cycles, uses: &Uses) -> Vec<Induction> {
     found
 }
 
-struct Kinds<'a> {
+/// How lanes may differ in values, as far as a look at what they are computed from says.
+pub(super) struct Kinds<'a> {
     func: &'a Function,
     uses: &'a Uses,
     known: FxHashMap<Value, Kind>,
 }
 
-impl Kinds<'_> {
+impl<'a> Kinds<'a> {
+    pub(super) fn new(func: &'a Function, uses: &'a Uses) -> Kinds<'a> {
+        Kinds { func, uses, known: FxHashMap::default() }
+    }
+
+    pub(super) fn get(&mut self, v: Value) -> Kind {
+        self.of(v, MOST_DEEP)
+    }
+
     fn of(&mut self, v: Value, depth: u32) -> Kind {
         if let Some(kind) = self.known.get(&v) {
             return *kind;

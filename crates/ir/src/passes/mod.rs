@@ -13,6 +13,7 @@ pub(crate) mod gvn;
 pub(crate) mod halves;
 pub(crate) mod if_convert;
 pub(crate) mod induction;
+pub(crate) mod known_bits;
 pub(crate) mod merge;
 pub(crate) mod negated;
 pub(crate) mod params;

@@ -21,6 +21,7 @@ pub const PASSES: &[Pass] = &[
     expand::PASS,
     if_convert::PASS,
     guards::PASS,
+    known_bits::PASS,
     induction::PASS,
 ];
 
@@ -57,6 +58,7 @@ const FINISH: &[Pass] = &[
     merge::PASS,
     if_convert::PASS,
     guards::PASS,
+    known_bits::PASS,
     induction::PASS,
     fold::PASS,
     gvn::PASS,
