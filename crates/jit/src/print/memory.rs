@@ -276,27 +276,32 @@ impl Printer<'_> {
             None => "-1".into(),
         };
         let (low, len) = access.extent();
-        let helper = self.look_up(size, access.span(), len);
+        let helper = self.look_up();
         let spread = matches!(access.at, At::Spread { .. });
         self.t.line(format_args!("store {all} {each}, ptr %addresses, align 64"));
         let found = self.t.inst(format_args!(
-            "call i1 {helper}(ptr %ctx, ptr {from}, ptr %addresses, i{w} {bits}, i64 {low}, i1 {spread})"
+            "call i1 {helper}(ptr %ctx, ptr {from}, ptr %addresses, i{w} {bits}, i64 {low}, i1 {spread}, i64 {}, i64 {}, i64 {len})",
+            size.trailing_zeros(),
+            access.span(),
         ));
         self.t.branch_likely(&found, fast, exit);
     }
 
     /// A function that looks every lane's address up in the table of granules, and remembers what the lowest is in: of lanes at known distances that of all, whether they take part or not.
-    fn look_up(&mut self, size: u32, span: u32, len: u64) -> String {
+    /// Elements have two to the power of `shift` bytes; looked at are `span` bytes of each lane, and `len` of all of them are remembered.
+    fn look_up(&mut self) -> String {
         let w = self.w;
-        let name = format!("@look_up.{size}.{span}.{len}");
+        let name = "@look_up".to_owned();
         self.t.declarations.insert(format!("declare i{w} @llvm.cttz.i{w}(i{w}, i1)"));
         self.t.declarations.insert("declare i64 @llvm.umin.i64(i64, i64)".into());
         let (global, base_of_granules) = (offset_of!(Ctx, global), self.cpu.base);
         let extend = super::lane_number(w);
         self.helpers.entry(name.clone()).or_insert_with(|| {
             format!(
-                "define internal i1 {name}(ptr %ctx, ptr %window, ptr %addresses, i{w} %bits, i64 %low, i1 %spread) noinline cold nounwind {{
+                "define internal i1 {name}(ptr %ctx, ptr %window, ptr %addresses, i{w} %bits, i64 %low, i1 %spread, i64 %shift, i64 %span, i64 %len) noinline cold nounwind {{
 entry:
+  %unit = shl i64 1, %shift
+  %unit.mask = sub i64 %unit, 1
   %size.at = getelementptr i8, ptr %ctx, i64 {size_at}
   %size = load i64, ptr %size.at, align 8
   %granules.at = getelementptr i8, ptr %ctx, i64 {granules_at}
@@ -319,9 +324,9 @@ look:
   %valid.32 = load i32, ptr %entry.at, align 4
   %valid = zext i32 %valid.32 to i64
   %within = and i64 %offset, 255
-  %end = add i64 %within, {span}
+  %end = add i64 %within, %span
   %fits = icmp ule i64 %end, %valid
-  %low.bits = and i64 %address, {align_mask}
+  %low.bits = and i64 %address, %unit.mask
   %aligned = icmp eq i64 %low.bits, 0
   %fine = and i1 %fits, %aligned
   br i1 %fine, label %next, label %no
@@ -343,12 +348,12 @@ measure:
   %begin.at = getelementptr i32, ptr %granules, i64 %begin.number
   %begin.32 = load i32, ptr %begin.at, align 4
   %begin.valid = zext i32 %begin.32 to i64
-  %room = icmp uge i64 %begin.valid, {len}
+  %room = icmp uge i64 %begin.valid, %len
   br i1 %room, label %keep, label %yes
 keep:
   %granule = and i64 %begin, -256
-  %beyond = sub i64 %begin.valid, {len}
-  %last = lshr i64 %beyond, {shift}
+  %beyond = sub i64 %begin.valid, %len
+  %last = lshr i64 %beyond, %shift
   %count = add i64 %last, 1
   store i64 %granule, ptr %window, align 8
   %places.at = getelementptr i64, ptr %window, i64 1
@@ -363,8 +368,6 @@ no:
                 size_at = global + offset_of!(RawView, global_size),
                 granules_at = global + offset_of!(RawView, granules),
                 base = base_of_granules,
-                align_mask = size - 1,
-                shift = size.trailing_zeros(),
             )
         });
         name
