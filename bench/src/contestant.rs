@@ -299,7 +299,18 @@ impl Native {
         )?;
         compile_by(
             "cc",
-            &["-O2", "-rdynamic", &source("main.c"), &object, "-o", &program, "-lpthread", "-lm", "-ldl"],
+            &[
+                "-O2",
+                "-rdynamic",
+                "-DCPU_TIME",
+                &source("main.c"),
+                &object,
+                "-o",
+                &program,
+                "-lpthread",
+                "-lm",
+                "-ldl",
+            ],
         )?;
         let process = Rc::new(RefCell::new(Process::start(Path::new(&program), &[])?));
         Ok(Native { name: "C", suffix: "hand", process })

@@ -51,6 +51,11 @@ impl Random {
             4 => with((any >> 32) % ((1 << exponent) - 1)),
             // Large.
             5 => with((1 << exponent) - 2 - (any >> 32) % 4),
+            // Few different ones, so that sums cancel.
+            6 => sign | (bias - 12 * (any >> 40 & 1)) << fraction | any >> 44 & 1,
+            // Rows of large and of small ones.
+            7 => with(bias + (any >> 32) % 3),
+            8 => with(bias - bias / 2 + (any >> 32) % (bias / 8 + 2)),
             _ => sign,
         }
     }
@@ -111,8 +116,12 @@ fn module(kinds: &[Mma], cpu: Cpu) -> String {
             t.line(format_args!("store {words} {element}, ptr {at}, align 1"));
         }
         assert_eq!(t.body.matches("call {").count(), 1, "one call for all parts:\n{}", t.body);
-        let _ =
-            write!(module, "define void @case{n}(ptr %in, ptr %out) nounwind {{\n{}  ret void\n}}\n", t.body);
+        let _ = write!(
+            module,
+            "define void @case{n}(ptr %in, ptr %out) nounwind {{\n{}{}  ret void\n}}\n",
+            t.allocas.concat(),
+            t.body
+        );
         declarations.extend(t.declarations);
     }
     for declaration in declarations {
@@ -134,14 +143,15 @@ fn check(kinds: &[Mma], llvm: Llvm, target: &Target) {
             std::mem::transmute::<*const u8, unsafe extern "C" fn(*const [u32; WARP], *mut [u32; WARP])>(run)
         };
         let [a, b, parts] = kind.registers();
-        for round in 0..210 {
+        for round in 0..10 * 10 {
             // Every way of factors with every way of addends.
-            let (of_factors, of_addend) = (round % 7, round / 7 % 7);
+            let (of_factors, of_addend) = (round % 10, round / 10);
             let mut columns = vec![[0u32; WARP]; a + b + parts];
             for (i, column) in columns.iter_mut().enumerate() {
-                *column = core::array::from_fn(|_| match i {
-                    _ if i < a => random.factor(kind.dot.a, of_factors),
-                    _ if i < a + b => random.factor(kind.dot.b, of_factors),
+                let how = |lane: usize| if of_factors == 7 { 7 + lane as u32 / 4 % 2 } else { of_factors };
+                *column = core::array::from_fn(|lane| match i {
+                    _ if i < a => random.factor(kind.dot.a, how(lane)),
+                    _ if i < a + b => random.factor(kind.dot.b, how(lane)),
                     _ => random.addend(kind.dot.sum, of_addend),
                 });
             }
