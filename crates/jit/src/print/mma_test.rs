@@ -130,10 +130,9 @@ fn module(kinds: &[Mma], cpu: Cpu) -> String {
     module
 }
 
-fn check(kinds: &[Mma], llvm: Llvm, target: &Target) {
+fn check(kinds: &[Mma], llvm: Llvm, target: &Target, tier: &Tier) {
     let text = module(kinds, Cpu::new(target));
-    let object =
-        llvm.compile(&text, target, &Tier::light()).unwrap_or_else(|e| panic!("{llvm:?}, {target}: {e}")).0;
+    let object = llvm.compile(&text, target, tier).unwrap_or_else(|e| panic!("{llvm:?}, {target}: {e}")).0;
     let loaded = Loaded::new(&object).unwrap();
     let mut random = Random(7);
     for (n, kind) in kinds.iter().enumerate() {
@@ -174,7 +173,9 @@ fn check(kinds: &[Mma], llvm: Llvm, target: &Target) {
 #[test]
 fn products_agree_with_their_definition() {
     let (Ok(llvm), Some(host)) = (Llvm::find(None), Target::host()) else { return };
-    check(&kinds(), llvm, &host);
+    check(&kinds(), llvm, &host, &Tier::light());
+    let in_floats: Vec<Mma> = kinds().into_iter().filter(|k| k.dot.a.is_float()).collect();
+    check(&in_floats, llvm, &host, &Tier::full());
 }
 
 /// One of each kind of algorithm.
@@ -188,6 +189,6 @@ fn products_agree_on_every_cpu_step() {
     let kinds: Vec<Mma> =
         kinds().into_iter().filter(|k| k.halves == 2 && (k.dot.a.is_float() || one_of_each(k.dot))).collect();
     for target in X86Level::ALL.into_iter().filter_map(Target::host_up_to) {
-        check(&kinds, llvm, &target);
+        check(&kinds, llvm, &target, &Tier::light());
     }
 }
