@@ -185,7 +185,7 @@ fn instruction(head: &str, [a, b, c]: [usize; 3], products: usize, more: &str) -
     let input = match head {
         _ if double => (0..n).map(|i| if i % 2 == 0 { i as u32 } else { 0x3ff0_0000 | i as u32 }).collect(),
         _ if head.contains(".tf32") => floats(n, 1),
-        _ if head.contains(".bf16") => floats(n, 1),
+        _ if head.contains(".bf16") => floats(n, 1).iter().map(|w| w & 0xffff_0000 | w >> 16).collect(),
         _ if head.contains(".e4m3") => words(n, 1).iter().map(|w| w & 0xbbbb_bbbb).collect(),
         _ => halves(n, 1),
     };

@@ -4,7 +4,7 @@
 //! Floats: [`floats`]. Integers of 8 bits are added by VNNI where the CPU has it, of 4 bits as bytes; otherwise, they are sums of products in every lane
 //! ([`dot`](super::dot)).
 
-mod floats;
+pub(super) mod floats;
 
 use hostwarp_ir::dot::{Factor, Sum};
 use hostwarp_ir::{Elem, Mma};

@@ -192,3 +192,68 @@ fn products_agree_on_every_cpu_step() {
         check(&kinds, llvm, &target, &Tier::light());
     }
 }
+
+/// Sums of factors that each lane has for itself.
+#[test]
+fn sums_in_every_lane_agree_with_their_definition() {
+    let (Ok(llvm), Some(host)) = (Llvm::find(None), Target::host()) else { return };
+    let words = Shape::new(Elem::I32, WARP as u32);
+    for target in X86Level::ALL.into_iter().filter_map(Target::host_up_to).chain([host]) {
+        let dots: Vec<Dot> = Dot::all([2, 8]).filter(|dot| dot.a.is_float()).collect();
+        let (mut text, mut declarations) = (String::new(), std::collections::BTreeSet::new());
+        for (n, dot) in dots.iter().enumerate() {
+            let mut t = Text::default();
+            let sum = if dot.sum == Sum::F16 { words.with(Elem::I16) } else { words };
+            let last = 2 * usize::from(dot.words);
+            let args: Vec<String> = (0..=last)
+                .map(|i| {
+                    let at = t.inst(format_args!("getelementptr i8, ptr %in, i64 {}", i * 128));
+                    let word = t.inst(format_args!("load {words}, ptr {at}, align 1"));
+                    if i < last { word } else { t.convert("trunc", words, &word, sum) }
+                })
+                .collect();
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            let result = super::dot::dot(&mut t, Cpu::new(&target), *dot, &args, WARP as u32);
+            let result = t.convert("zext", sum, &result, words);
+            t.line(format_args!("store {words} {result}, ptr %out, align 1"));
+            let _ = write!(
+                text,
+                "define void @case{n}(ptr %in, ptr %out) nounwind {{\n{}  ret void\n}}\n",
+                t.body
+            );
+            declarations.extend(t.declarations);
+        }
+        text.extend(declarations.iter().map(|d| format!("{d}\n")));
+        let object = llvm
+            .compile(&text, &target, &Tier::light())
+            .unwrap_or_else(|e| panic!("{llvm:?}, {target}: {e}"))
+            .0;
+        let loaded = Loaded::new(&object).unwrap();
+        let mut random = Random(11);
+        for (n, dot) in dots.iter().enumerate() {
+            let run = loaded.get(&format!("case{n}")).unwrap();
+            // SAFETY: the text above defines it so.
+            let run = unsafe {
+                std::mem::transmute::<*const u8, unsafe extern "C" fn(*const [u32; WARP], *mut [u32; WARP])>(
+                    run,
+                )
+            };
+            for round in 0..200 {
+                let (of_factors, of_addend) = (round % 10, round / 10 % 10);
+                let side = usize::from(dot.words);
+                let mut given = vec![[0u32; WARP]; 2 * side + 1];
+                for (i, column) in given.iter_mut().enumerate() {
+                    *column = core::array::from_fn(|_| match i {
+                        _ if i < 2 * side => random.factor(dot.a, of_factors),
+                        _ => random.addend(dot.sum, of_addend),
+                    });
+                }
+                let mut got = [0u32; WARP];
+                // SAFETY: there are as many columns as it reads and writes.
+                unsafe { run(given.as_ptr(), &mut got) };
+                let want = dot.lanes(&given[..side], &given[side..2 * side], given[2 * side]);
+                assert_eq!(got, want, "{target}, {dot:?}, factors {of_factors}, addends {of_addend}");
+            }
+        }
+    }
+}

@@ -17,10 +17,10 @@ use super::super::{Reg, Shape, Text, dot, x86};
 use super::{HALVES, WARP, WORDS};
 
 /// Bits that are kept below the largest exponent of a block.
-const BELOW: i64 = 25;
+pub(in crate::print) const BELOW: i64 = 25;
 /// Exponents of blocks whose products and scales are normal numbers of f32.
-const LEAST: i64 = -100;
-const MOST: i64 = 125;
+pub(in crate::print) const LEAST: i64 = -100;
+pub(in crate::print) const MOST: i64 = 125;
 /// The exponent, where an f32 has it, of blocks with no products that count: less than [`LEAST`]. Their sum is the addend.
 const ALONE: u64 = ((LEAST - 1 + 127) as u64) << FIELD;
 /// How far below the largest exponent a factor is, at most. 255 is that of a zero.
@@ -31,23 +31,23 @@ const ROW_WORDS: Shape = Shape { elem: Elem::I32, n: ROWS };
 const COLUMNS: usize = 8;
 const SCALAR: Shape = Shape { elem: Elem::I32, n: 1 };
 /// Where the exponent of an f32 is.
-const FIELD: u32 = 23;
+pub(in crate::print) const FIELD: u32 = 23;
 
 /// How numbers lie in words.
 #[derive(Clone, Copy)]
-struct Layout {
+pub(in crate::print) struct Layout {
     factor: Factor,
     /// Words of a row or a column.
     words: usize,
     /// Factors of a word.
-    per_word: usize,
-    /// Bits below the exponent, and of it all.
-    fraction: i64,
-    bias: i64,
+    pub(in crate::print) per_word: usize,
+    /// Bits below the exponent, and what is taken from it.
+    pub(in crate::print) fraction: i64,
+    pub(in crate::print) bias: i64,
 }
 
 impl Layout {
-    fn new(dot: Dot) -> Layout {
+    pub(in crate::print) fn new(dot: Dot) -> Layout {
         let (per_word, fraction, bias) = match dot.a {
             Factor::F16 => (2, 10, 15),
             Factor::Bf16 => (2, 7, 127),
@@ -67,7 +67,7 @@ impl Layout {
     }
 
     /// As the factors lie.
-    fn within(self, words: Shape) -> Shape {
+    pub(in crate::print) fn within(self, words: Shape) -> Shape {
         if self.per_word == 2 { Shape::new(Elem::I16, 2 * words.n) } else { words }
     }
 }
@@ -375,7 +375,13 @@ fn four_of_columns(t: &mut Text, layout: Layout, distances: &str) -> Reg {
 }
 
 /// Words of factors as f32.
-fn numbers(t: &mut Text, cpu: Cpu, layout: Layout, shape: Shape, words: &str) -> Vec<Reg> {
+pub(in crate::print) fn numbers(
+    t: &mut Text,
+    cpu: Cpu,
+    layout: Layout,
+    shape: Shape,
+    words: &str,
+) -> Vec<Reg> {
     let floats = shape.with(Elem::F32);
     match layout.factor {
         Factor::F16 => [0, 16]
@@ -409,10 +415,54 @@ fn least(t: &mut Text, shape: Shape, a: &str, b: &str) -> Reg {
 }
 
 /// Whether any of `n` flags is set: 1 or 0.
-fn any(t: &mut Text, n: u32, flags: &str) -> Reg {
+pub(in crate::print) fn any(t: &mut Text, n: u32, flags: &str) -> Reg {
     let bits = t.inst(format_args!("bitcast <{n} x i1> {flags} to i{n}"));
     let any = t.inst(format_args!("icmp ne i{n} {bits}, 0"));
     t.inst(format_args!("zext i1 {any} to i32"))
+}
+
+/// A sum of terms that were made integers by `scale`, as the bits of a float.
+pub(in crate::print) fn as_float(
+    t: &mut Text,
+    cpu: Cpu,
+    half: bool,
+    words: Shape,
+    scale: &str,
+    sum: &str,
+) -> Reg {
+    let floats = words.with(Elem::F32);
+    let back = t.binary("sub", words, &Text::constant(words, 254 << FIELD), scale);
+    let back = t.convert("bitcast", words, &back, floats);
+    if !half && let Some(number) = x86::to_float_cut(t, cpu.registers, words, sum) {
+        let number = t.binary("fmul", floats, &number, &back);
+        return t.convert("bitcast", floats, &number, words);
+    }
+    let flag = Shape::new(Elem::I1, 1);
+    let suffix = words.suffix();
+    let magnitude = t.intrinsic(&format!("abs.{suffix}"), words, &[(words, sum), (flag, "false")]);
+    let zeros = t.intrinsic(&format!("ctlz.{suffix}"), words, &[(words, &magnitude), (flag, "false")]);
+    let eight = Text::constant(words, 8);
+    let by = t.intrinsic(&format!("usub.sat.{suffix}"), words, &[(words, &eight), (words, &zeros)]);
+    let kept = t.binary("lshr", words, &magnitude, &by);
+    let mut kept = t.binary("shl", words, &kept, &by);
+    if half {
+        // To odd: it is rounded once more.
+        let lost = t.compare("icmp ne", words, &kept, &magnitude);
+        let lost = t.convert("zext", words.with(Elem::I1), &lost, words);
+        let lost = t.binary("shl", words, &lost, &by);
+        kept = t.binary("or", words, &kept, &lost);
+    }
+    let number = t.convert("sitofp", words, &kept, floats);
+    let number = t.binary("fmul", floats, &number, &back);
+    let bits = t.convert("bitcast", floats, &number, words);
+    let sign = t.binary("and", words, sum, &Text::constant(words, 0x8000_0000));
+    let bits = t.binary("or", words, &bits, &sign);
+    if half {
+        let number = t.convert("bitcast", words, &bits, floats);
+        let half = ops::float_to_half(t, cpu, floats, &number);
+        return t.convert("zext", words.with(Elem::I16), &half, words);
+    }
+    bits
 }
 
 /// The function that makes a product.
@@ -569,8 +619,12 @@ impl Body {
             self.t.line(format_args!("br i1 {over}, label %cold, label %added"));
             self.t.label("added");
         }
-        let numbers: Vec<Reg> =
-            blocks.iter().zip(&sums).map(|(block, sum)| self.rounded(block, sum)).collect();
+        let half = self.is_half();
+        let mut numbers = vec![];
+        for (block, sum) in blocks.iter().zip(&sums) {
+            let scale = self.t.convert("bitcast", self.floats(), &block.scale, words);
+            numbers.push(as_float(&mut self.t, self.cpu, half, words, &scale, sum));
+        }
         if let Some(alone) = alone {
             self.t.line(format_args!("br i1 {alone}, label %alone, label %done"));
             self.t.label("alone");
@@ -739,47 +793,6 @@ impl Body {
         (next, end)
     }
 
-    /// The sum of a block as a float.
-    fn rounded(&mut self, block: &Block, sum: &str) -> Reg {
-        let (words, floats) = (self.words(), self.floats());
-        let scale = self.t.convert("bitcast", floats, &block.scale, words);
-        let back = self.t.binary("sub", words, &Text::constant(words, 254 << FIELD), &scale);
-        let back = self.t.convert("bitcast", words, &back, floats);
-        if !self.is_half()
-            && let Some(number) = x86::to_float_cut(&mut self.t, self.cpu.registers, words, sum)
-        {
-            let number = self.t.binary("fmul", floats, &number, &back);
-            return self.t.convert("bitcast", floats, &number, words);
-        }
-        let flag = Shape::new(Elem::I1, 1);
-        let suffix = words.suffix();
-        let magnitude = self.t.intrinsic(&format!("abs.{suffix}"), words, &[(words, sum), (flag, "false")]);
-        let zeros =
-            self.t.intrinsic(&format!("ctlz.{suffix}"), words, &[(words, &magnitude), (flag, "false")]);
-        let eight = Text::constant(words, 8);
-        let by = self.t.intrinsic(&format!("usub.sat.{suffix}"), words, &[(words, &eight), (words, &zeros)]);
-        let kept = self.t.binary("lshr", words, &magnitude, &by);
-        let mut kept = self.t.binary("shl", words, &kept, &by);
-        if self.is_half() {
-            // To odd: it is rounded once more.
-            let lost = self.t.compare("icmp ne", words, &kept, &magnitude);
-            let lost = self.t.convert("zext", words.with(Elem::I1), &lost, words);
-            let lost = self.t.binary("shl", words, &lost, &by);
-            kept = self.t.binary("or", words, &kept, &lost);
-        }
-        let number = self.t.convert("sitofp", words, &kept, floats);
-        let number = self.t.binary("fmul", floats, &number, &back);
-        let bits = self.t.convert("bitcast", floats, &number, words);
-        let sign = self.op("and", words, sum, 0x8000_0000);
-        let bits = self.t.binary("or", words, &bits, &sign);
-        if self.is_half() {
-            let number = self.t.convert("bitcast", words, &bits, floats);
-            let half = ops::float_to_half(&mut self.t, self.cpu, floats, &number);
-            return self.t.convert("zext", words.with(Elem::I16), &half, words);
-        }
-        bits
-    }
-
     /// The addend where it is all there is.
     fn or_alone(&mut self, block: &Block, addend: &str, number: &str) -> Reg {
         let (words, floats) = (self.words(), self.floats());
@@ -821,7 +834,7 @@ impl Body {
                 }
                 args.push(format!("%c{part}"));
                 let args: Vec<&str> = args.iter().map(String::as_str).collect();
-                dot::dot(&mut self.t, self.cpu, dot, &args, WARP)
+                dot::long(&mut self.t, self.cpu, dot, &args, WARP)
             })
             .collect();
         self.end(&sums);
