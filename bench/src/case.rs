@@ -60,12 +60,12 @@ fn random(seed: u32, i: usize) -> u32 {
     x ^ (x >> 13)
 }
 
-fn words(n: usize, seed: u32) -> Vec<u32> {
+pub fn words(n: usize, seed: u32) -> Vec<u32> {
     (0..n).map(|i| random(seed, i)).collect()
 }
 
 /// Floats from -1 to 1.
-fn floats(n: usize, seed: u32) -> Vec<u32> {
+pub fn floats(n: usize, seed: u32) -> Vec<u32> {
     (0..n).map(|i| (random(seed, i) as i32 as f32 / 2_147_483_648.0).to_bits()).collect()
 }
 
@@ -75,7 +75,7 @@ fn eighths(n: usize, seed: u32) -> Vec<u32> {
 }
 
 /// Pairs of halves from -1 to 1: a sign, an exponent from -8 to -1, any mantissa.
-fn halves(n: usize, seed: u32) -> Vec<u32> {
+pub fn halves(n: usize, seed: u32) -> Vec<u32> {
     let one = |r: u32| (r & 0x8000) | (7 + (r >> 10 & 7)) << 10 | r & 0x3ff;
     (0..n).map(|i| random(seed, i)).map(|r| one(r & 0xffff) | one(r >> 16) << 16).collect()
 }

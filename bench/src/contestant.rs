@@ -239,8 +239,12 @@ const CLANG: &str = "clang-19";
 
 /// Compiles C.
 fn clang(args: &[&str]) -> Result {
-    let status = Command::new(CLANG).args(args).status().map_err(|e| format!("{CLANG}: {e}"))?;
-    if status.success() { Ok(()) } else { Err(format!("`{CLANG} {}` failed", args.join(" "))) }
+    compile_by(CLANG, args)
+}
+
+fn compile_by(compiler: &str, args: &[&str]) -> Result {
+    let status = Command::new(compiler).args(args).status().map_err(|e| format!("{compiler}: {e}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{compiler} {}` failed", args.join(" "))) }
 }
 
 fn source(name: &str) -> String {
@@ -282,6 +286,34 @@ impl Native {
             suffix,
             process: process.clone(),
         }))
+    }
+}
+
+impl Native {
+    /// The program of `native/matrix.c`. Any compiler will do: vectors are spelled out.
+    pub fn matrix(dir: &Path) -> Result<Native> {
+        let [object, program] = ["matrix.o", "matrix"].map(|name| dir.join(name).display().to_string());
+        compile_by(
+            "cc",
+            &["-O3", "-march=native", "-ffp-contract=fast", "-c", &source("matrix.c"), "-o", &object],
+        )?;
+        compile_by(
+            "cc",
+            &[
+                "-O2",
+                "-rdynamic",
+                "-DCPU_TIME",
+                &source("main.c"),
+                &object,
+                "-o",
+                &program,
+                "-lpthread",
+                "-lm",
+                "-ldl",
+            ],
+        )?;
+        let process = Rc::new(RefCell::new(Process::start(Path::new(&program), &[])?));
+        Ok(Native { name: "C", suffix: "hand", process })
     }
 }
 

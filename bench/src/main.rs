@@ -5,13 +5,14 @@
 //! launches take, `hostwarp-bench --compile CASE...` with compile times. A case may be `saxpy:N`, a
 //! saxpy of so many elements, or `large:N`, a generated kernel of so many instructions. To see why a case takes its time:
 //! `hostwarp-bench --loop CONTESTANT CASE` runs it for five seconds, for a profiler to watch (`"jit avx2"` as if the CPU had no more, `"jit quick"` and `"jit best"` with one effort), and
-//! `hostwarp-bench --suite` measures the kernels of `bench/suite`, and `hostwarp-bench --emit ir|plan|vector|llvm CASE` prints what the kernel looks like on its way.
+//! `hostwarp-bench --suite` measures the kernels of `bench/suite`, `hostwarp-bench --matrix` products of matrices, and `hostwarp-bench --emit ir|plan|vector|llvm CASE` prints what the kernel looks like on its way.
 #![forbid(unsafe_code)]
 
 mod case;
 mod contestant;
 mod extra;
 mod generate;
+mod matrix;
 mod measure;
 mod plot;
 mod report;
@@ -44,6 +45,7 @@ fn run() -> Result {
     match only.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--loop", who, name] => return repeat(who, &dir, &find(name, threads)?),
         ["--compile", ..] => return compile_times(&only[1..], threads),
+        ["--matrix", ..] => return matrix::run(&dir, &only[1..]),
         ["--suite", ..] => return suite::run(&dir, &only[1..]),
         ["--emit", what, name] => return emit(what, &find(name, threads)?),
         _ => {}

@@ -99,7 +99,7 @@ entry:
   %windows = alloca [{} x i64], align 8
   %windows.seen = getelementptr i8, ptr %ctx, i64 {}
   store ptr %windows, ptr %windows.seen, align 8
-{}  br label %group
+{}{}  br label %group
 group:
   %lane0 = load i32, ptr %lane0.slot, align 8
   %resume = load i32, ptr %resume.slot, align 8
@@ -107,6 +107,7 @@ group:
 ",
             2 * self.k.windows.len().max(1),
             offset_of!(Ctx, windows),
+            self.t.allocas.concat(),
             self.entry,
             self.group_entry,
             self.t.body
@@ -474,6 +475,7 @@ group:
 
     fn get(&mut self, v: Var, shape: Shape) -> Reg {
         let got = self.t.inst(format_args!("load {shape}, ptr %v{}, align 8", v.0));
+        self.t.is_from_variable(&got, v.0);
         if self.logic[v.0 as usize] {
             self.t.is_logic(&got);
         }

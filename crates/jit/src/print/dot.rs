@@ -1,5 +1,7 @@
-//! Sums of products as a matrix unit adds them ([`hostwarp_ir::dot`]), in integers: a function of the module for each kind, since it is long and
-//! a kernel asks for it many times.
+//! Sums of products as a matrix unit adds them ([`hostwarp_ir::dot`]): a function of the module for each kind, since it is long and a kernel asks for it
+//! many times. The short way is [`short`]; what that is not exact for is done in integers.
+
+mod short;
 
 use hostwarp_ir::dot::{Factor, Sum};
 use hostwarp_ir::{Dot, Elem};
@@ -14,22 +16,59 @@ const NO_EXPONENT: i32 = -1024;
 
 /// A call of the function, which is defined on the way.
 pub(super) fn dot(t: &mut Text, cpu: Cpu, dot: Dot, args: &[&str], lanes: u32) -> Reg {
+    if !dot.a.is_float() || lanes < 8 {
+        return long(t, cpu, dot, args, lanes);
+    }
+    let name = format!("@dot.short.{:?}.{:?}.{}.{lanes}", dot.a, dot.sum, dot.words);
+    if !t.is_defined(&name) {
+        let parameters: Vec<Reg> = (0..args.len()).map(|i| format!("%a{i}")).collect();
+        let parameters: Vec<&str> = parameters.iter().map(String::as_str).collect();
+        let mut f = Text::new(cpu.avx512);
+        let (sums, cold) = short::sums(&mut f, cpu, dot, lanes);
+        let is_cold = f.inst(format_args!("icmp ne i32 {cold}, 0"));
+        f.branch(&is_cold, "cold", "warm");
+        f.label("cold");
+        let of_all = long(&mut f, cpu, dot, &parameters, lanes);
+        let sum = sum_of(dot, lanes);
+        f.line(format_args!("ret {sum} {of_all}"));
+        f.label("warm");
+        f.line(format_args!("ret {sum} {sums}"));
+        t.declarations.extend(f.declarations);
+        let parameters = list(dot, lanes, &parameters);
+        t.define(
+            name.clone(),
+            format!("define internal {sum} {name}({parameters}) nounwind noinline {{\n{}}}", f.body),
+        );
+    }
+    t.inst(format_args!("call {} {name}({})", sum_of(dot, lanes), list(dot, lanes, args)))
+}
+
+fn sum_of(dot: Dot, lanes: u32) -> Shape {
+    Shape::new(if dot.sum == Sum::F16 { Elem::I16 } else { Elem::I32 }, lanes)
+}
+
+/// Arguments or parameters with their types.
+fn list(dot: Dot, lanes: u32, args: &[&str]) -> String {
+    let shape =
+        |i: usize| if i + 1 == args.len() { sum_of(dot, lanes) } else { Shape::new(Elem::I32, lanes) };
+    args.iter().enumerate().map(|(i, arg)| format!("{} {arg}", shape(i))).collect::<Vec<_>>().join(", ")
+}
+
+/// The same, in integers.
+pub(super) fn long(t: &mut Text, cpu: Cpu, dot: Dot, args: &[&str], lanes: u32) -> Reg {
     let name = format!("@dot.{:?}.{:?}.{:?}.{}.{lanes}", dot.a, dot.b, dot.sum, dot.words);
-    let words = Shape::new(Elem::I32, lanes);
-    let sum = Shape::new(if dot.sum == Sum::F16 { Elem::I16 } else { Elem::I32 }, lanes);
-    let n = args.len();
-    let shape = |i: usize| if i + 1 == n { sum } else { words };
-    let list = |what: &dyn Fn(usize) -> String| (0..n).map(what).collect::<Vec<_>>().join(", ");
-    let mut f = Body { t: Text::new(cpu.avx512), words };
+    let sum = sum_of(dot, lanes);
+    let mut f = Body { t: Text::new(cpu.avx512), words: Shape::new(Elem::I32, lanes) };
     let result = if dot.a.is_float() { f.floats(dot) } else { f.integers(dot) };
-    let parameters = list(&|i| format!("{} %a{i}", shape(i)));
+    let parameters: Vec<Reg> = (0..args.len()).map(|i| format!("%a{i}")).collect();
+    let parameters: Vec<&str> = parameters.iter().map(String::as_str).collect();
+    let parameters = list(dot, lanes, &parameters);
     let body = f.t.body;
     t.declarations.extend(f.t.declarations);
     t.declarations.insert(format!(
         "define internal {sum} {name}({parameters}) nounwind noinline {{\n{body}  ret {sum} {result}\n}}"
     ));
-    let args = list(&|i| format!("{} {}", shape(i), args[i]));
-    t.inst(format_args!("call {sum} {name}({args})"))
+    t.inst(format_args!("call {sum} {name}({})", list(dot, lanes, args)))
 }
 
 /// How a float is laid out.

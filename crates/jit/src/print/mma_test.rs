@@ -51,6 +51,11 @@ impl Random {
             4 => with((any >> 32) % ((1 << exponent) - 1)),
             // Large.
             5 => with((1 << exponent) - 2 - (any >> 32) % 4),
+            // Few different ones, so that sums cancel.
+            6 => sign | (bias - 12 * (any >> 40 & 1)) << fraction | any >> 44 & 1,
+            // Rows of large and of small ones.
+            7 => with(bias + (any >> 32) % 3),
+            8 => with(bias - bias / 2 + (any >> 32) % (bias / 8 + 2)),
             _ => sign,
         }
     }
@@ -111,8 +116,12 @@ fn module(kinds: &[Mma], cpu: Cpu) -> String {
             t.line(format_args!("store {words} {element}, ptr {at}, align 1"));
         }
         assert_eq!(t.body.matches("call {").count(), 1, "one call for all parts:\n{}", t.body);
-        let _ =
-            write!(module, "define void @case{n}(ptr %in, ptr %out) nounwind {{\n{}  ret void\n}}\n", t.body);
+        let _ = write!(
+            module,
+            "define void @case{n}(ptr %in, ptr %out) nounwind {{\n{}{}  ret void\n}}\n",
+            t.allocas.concat(),
+            t.body
+        );
         declarations.extend(t.declarations);
     }
     for declaration in declarations {
@@ -121,10 +130,9 @@ fn module(kinds: &[Mma], cpu: Cpu) -> String {
     module
 }
 
-fn check(kinds: &[Mma], llvm: Llvm, target: &Target) {
+fn check(kinds: &[Mma], llvm: Llvm, target: &Target, tier: &Tier) {
     let text = module(kinds, Cpu::new(target));
-    let object =
-        llvm.compile(&text, target, &Tier::light()).unwrap_or_else(|e| panic!("{llvm:?}, {target}: {e}")).0;
+    let object = llvm.compile(&text, target, tier).unwrap_or_else(|e| panic!("{llvm:?}, {target}: {e}")).0;
     let loaded = Loaded::new(&object).unwrap();
     let mut random = Random(7);
     for (n, kind) in kinds.iter().enumerate() {
@@ -134,14 +142,15 @@ fn check(kinds: &[Mma], llvm: Llvm, target: &Target) {
             std::mem::transmute::<*const u8, unsafe extern "C" fn(*const [u32; WARP], *mut [u32; WARP])>(run)
         };
         let [a, b, parts] = kind.registers();
-        for round in 0..210 {
+        for round in 0..10 * 10 {
             // Every way of factors with every way of addends.
-            let (of_factors, of_addend) = (round % 7, round / 7 % 7);
+            let (of_factors, of_addend) = (round % 10, round / 10);
             let mut columns = vec![[0u32; WARP]; a + b + parts];
             for (i, column) in columns.iter_mut().enumerate() {
-                *column = core::array::from_fn(|_| match i {
-                    _ if i < a => random.factor(kind.dot.a, of_factors),
-                    _ if i < a + b => random.factor(kind.dot.b, of_factors),
+                let how = |lane: usize| if of_factors == 7 { 7 + lane as u32 / 4 % 2 } else { of_factors };
+                *column = core::array::from_fn(|lane| match i {
+                    _ if i < a => random.factor(kind.dot.a, how(lane)),
+                    _ if i < a + b => random.factor(kind.dot.b, how(lane)),
                     _ => random.addend(kind.dot.sum, of_addend),
                 });
             }
@@ -164,7 +173,9 @@ fn check(kinds: &[Mma], llvm: Llvm, target: &Target) {
 #[test]
 fn products_agree_with_their_definition() {
     let (Ok(llvm), Some(host)) = (Llvm::find(None), Target::host()) else { return };
-    check(&kinds(), llvm, &host);
+    check(&kinds(), llvm, &host, &Tier::light());
+    let in_floats: Vec<Mma> = kinds().into_iter().filter(|k| k.dot.a.is_float()).collect();
+    check(&in_floats, llvm, &host, &Tier::full());
 }
 
 /// One of each kind of algorithm.
@@ -178,6 +189,71 @@ fn products_agree_on_every_cpu_step() {
     let kinds: Vec<Mma> =
         kinds().into_iter().filter(|k| k.halves == 2 && (k.dot.a.is_float() || one_of_each(k.dot))).collect();
     for target in X86Level::ALL.into_iter().filter_map(Target::host_up_to) {
-        check(&kinds, llvm, &target);
+        check(&kinds, llvm, &target, &Tier::light());
+    }
+}
+
+/// Sums of factors that each lane has for itself.
+#[test]
+fn sums_in_every_lane_agree_with_their_definition() {
+    let (Ok(llvm), Some(host)) = (Llvm::find(None), Target::host()) else { return };
+    let words = Shape::new(Elem::I32, WARP as u32);
+    for target in X86Level::ALL.into_iter().filter_map(Target::host_up_to).chain([host]) {
+        let dots: Vec<Dot> = Dot::all([2, 8]).filter(|dot| dot.a.is_float()).collect();
+        let (mut text, mut declarations) = (String::new(), std::collections::BTreeSet::new());
+        for (n, dot) in dots.iter().enumerate() {
+            let mut t = Text::default();
+            let sum = if dot.sum == Sum::F16 { words.with(Elem::I16) } else { words };
+            let last = 2 * usize::from(dot.words);
+            let args: Vec<String> = (0..=last)
+                .map(|i| {
+                    let at = t.inst(format_args!("getelementptr i8, ptr %in, i64 {}", i * 128));
+                    let word = t.inst(format_args!("load {words}, ptr {at}, align 1"));
+                    if i < last { word } else { t.convert("trunc", words, &word, sum) }
+                })
+                .collect();
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            let result = super::dot::dot(&mut t, Cpu::new(&target), *dot, &args, WARP as u32);
+            let result = t.convert("zext", sum, &result, words);
+            t.line(format_args!("store {words} {result}, ptr %out, align 1"));
+            let _ = write!(
+                text,
+                "define void @case{n}(ptr %in, ptr %out) nounwind {{\n{}  ret void\n}}\n",
+                t.body
+            );
+            declarations.extend(t.declarations);
+        }
+        text.extend(declarations.iter().map(|d| format!("{d}\n")));
+        let object = llvm
+            .compile(&text, &target, &Tier::light())
+            .unwrap_or_else(|e| panic!("{llvm:?}, {target}: {e}"))
+            .0;
+        let loaded = Loaded::new(&object).unwrap();
+        let mut random = Random(11);
+        for (n, dot) in dots.iter().enumerate() {
+            let run = loaded.get(&format!("case{n}")).unwrap();
+            // SAFETY: the text above defines it so.
+            let run = unsafe {
+                std::mem::transmute::<*const u8, unsafe extern "C" fn(*const [u32; WARP], *mut [u32; WARP])>(
+                    run,
+                )
+            };
+            for round in 0..200 {
+                let (of_factors, of_addend) = (round % 10, round / 10 % 10);
+                let side = usize::from(dot.words);
+                let mut given = vec![[0u32; WARP]; 2 * side + 1];
+                for (i, column) in given.iter_mut().enumerate() {
+                    *column = core::array::from_fn(|_| match i {
+                        _ if i < 2 * side => random.factor(dot.a, of_factors),
+                        _ => random.addend(dot.sum, of_addend),
+                    });
+                }
+                let mut got = [0u32; WARP];
+                // SAFETY: there are as many columns as it reads and writes.
+                unsafe { run(given.as_ptr(), &mut got) };
+                let want = dot.lanes(&given[..side], &given[side..2 * side], given[2 * side]);
+                assert_eq!(got, want, "{target}, {dot:?}, factors {of_factors}, addends {of_addend}");
+            }
+        }
     }
 }

@@ -87,7 +87,17 @@ pub(crate) struct Text {
     defined: HashSet<String>,
     /// What [`Text::once`] has written, with its block.
     written: HashMap<String, (String, Reg)>,
+    /// Variables that registers were read from.
+    variables: HashMap<Reg, u32>,
+    /// What [`Text::slot`] has given out, and how often one for the second time.
+    slots: Vec<(usize, Vec<String>)>,
+    handed_out: usize,
+    /// Memory of the function: lines for its beginning.
+    pub(crate) allocas: Vec<String>,
 }
+
+/// Slots of one size.
+const SLOTS: usize = 16;
 
 impl Text {
     /// None yet, for a CPU with masked logic on three vectors or one without.
@@ -130,12 +140,49 @@ impl Text {
 
     /// As [`Text::inst`], of an instruction that always gives the same, and has been written in this block already if so.
     pub(crate) fn once(&mut self, inst: String) -> Reg {
-        if let Some((_, reg)) = self.written.get(&inst).filter(|(block, _)| *block == self.current) {
+        self.once_as(&inst, |t| t.inst(format_args!("{inst}")))
+    }
+
+    /// As [`Text::once`], of several instructions that go by a name of their own.
+    pub(crate) fn once_as(&mut self, name: &str, make: impl FnOnce(&mut Text) -> Reg) -> Reg {
+        if let Some((_, reg)) = self.written.get(name).filter(|(block, _)| *block == self.current) {
             return reg.clone();
         }
-        let reg = self.inst(format_args!("{inst}"));
-        self.written.insert(inst, (self.current.clone(), reg.clone()));
+        let reg = make(self);
+        self.written.insert(name.to_owned(), (self.current.clone(), reg.clone()));
         reg
+    }
+
+    /// Memory of so many bytes of the function, the last four of which are 0 at its beginning, for what is made of these registers; others may
+    /// have had it since. Registers that are read from the same variables get the same.
+    pub(crate) fn slot(&mut self, bytes: usize, registers: &[&str]) -> Reg {
+        let from = |r: &&str| self.variables.get(*r).map_or_else(|| (*r).to_owned(), |v| format!("v{v}"));
+        let of: Vec<String> = registers.iter().map(from).collect();
+        if let Some(n) = self.slots.iter().position(|slot| *slot == (bytes, of.clone())) {
+            return format!("%slot.{n}");
+        }
+        let of_this_size = (0..self.slots.len()).filter(|n| self.slots[*n].0 == bytes);
+        let n = if of_this_size.clone().count() < SLOTS {
+            let n = self.slots.len();
+            let at = bytes - 4;
+            self.allocas.push(format!(
+                "  %slot.{n} = alloca [{bytes} x i8], align 64\n  %slot.end.{n} = getelementptr i8, ptr %slot.{n}, i64 {at}\n  store i32 0, ptr %slot.end.{n}, align 4\n"
+            ));
+            self.slots.push((bytes, of));
+            n
+        } else {
+            // The oldest.
+            self.handed_out += 1;
+            let n = of_this_size.clone().nth(self.handed_out % SLOTS).unwrap_or(0);
+            self.slots[n].1 = of;
+            n
+        };
+        format!("%slot.{n}")
+    }
+
+    /// Says that a register was read from a variable.
+    pub(crate) fn is_from_variable(&mut self, reg: &str, variable: u32) {
+        self.variables.insert(reg.to_owned(), variable);
     }
 
     /// Whether a function of the module has been defined.

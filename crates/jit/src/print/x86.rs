@@ -101,6 +101,17 @@ pub(crate) fn add_products(t: &mut Text, registers: Registers, words: Shape, arg
     })
 }
 
+/// Integers as floats, cut toward zero.
+pub(crate) fn to_float_cut(t: &mut Text, registers: Registers, words: Shape, a: &str) -> Option<Reg> {
+    const N: u32 = 16;
+    if registers.rounding == 0 || words.n != N {
+        return None;
+    }
+    // 8: no exceptions; 3: toward zero.
+    let how = (Shape::new(Elem::I32, 1), "11");
+    Some(t.intrinsic("x86.avx512.sitofp.round.v16f32.v16i32", words.with(Elem::F32), &[(words, a), how]))
+}
+
 /// a·b + c of f32 rounded to odd: rounded down and rounded up are neighbours if the result is inexact, and one of them is odd. If it is exact
 /// they are the same, but for a zero, whose sign rounding up gets right.
 pub(crate) fn fma_odd(t: &mut Text, registers: Registers, s: Shape, args: [&str; 3]) -> Option<Reg> {
