@@ -5,8 +5,12 @@
 //! CTAs are handed out in index order in small runs: one at a time costs too much for small CTAs, and fixed halves leave a
 //! core idle when work is uneven. A CTA stays on its thread. One that only spins (it waits for another CTA) yields when its
 //! budget is used up; its thread keeps it and starts further ones, up to [`RESIDENT`] on all threads, so that whatever it waits for can run.
-//! Which CTAs spin and which only have much to do cannot be told from outside, so the ones that come back get short turns at
-//! first, and longer ones each time: a look at a flag is cheap, and long work is soon left alone.
+//! Those that come back get short turns at first, and longer ones each time: a look at a flag is cheap, and long work is soon left alone.
+//!
+//! A CTA of which lanes can go on outside of loops that wait for others is only long: nobody waits for those that have not begun. It goes on where it is, or
+//! all CTAs of a launch would be under way at once, each with its frames and shared memory in nobody's cache. Should it spin after all, on a load that
+//! says nothing of others, the next one begins when each of n long ones under way has had [`PATIENCE`] · 2ⁿ instructions: of CTAs that take
+//! 2ᵏ times as long a thread has k under way.
 
 use crate::Effort;
 use crate::code::{Codes, Compiled, Soon};
@@ -14,7 +18,8 @@ use crate::jit::{JitKernel, Speculation};
 use crate::order::Order;
 use crate::threads::Threads;
 use crate::tiers::Climb;
-use hostwarp_interp::{Cta, Exceeded, KernelFault, KernelFaultKind, Launch, Outcome};
+use hostwarp_interp::{Cta, Exceeded, KernelFault, KernelFaultKind, Launch, Outcome, WARP};
+use hostwarp_ir::Block;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -22,6 +27,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// How many CTAs of a launch can be under way at once, unless it is cooperative: what the largest GPUs keep resident.
 pub const RESIDENT: usize = 2048;
+
+/// Instructions, counted once per warp, that a CTA may have, twice over for each that is under way on its thread, before the next one begins although nothing
+/// says that it waits for any: a tenth of a second of compiled code.
+const PATIENCE: u64 = 1 << 25;
 
 /// Instructions, counted once per warp, after which a CTA that has had so many turns gives others one. In a cooperative launch CTAs are there to wait for
 /// each other, so none has it for long.
@@ -52,6 +61,10 @@ pub(crate) trait RunCtas: Sync {
     ) -> (u64, Outcome);
     /// Goes on with a CTA as far as the budget goes.
     fn go_on(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome;
+    /// Whether CTAs that are only long go on before others begin.
+    fn is_patient(&self) -> bool {
+        true
+    }
 }
 
 /// The reference engine.
@@ -297,15 +310,49 @@ fn finished(launch: &Launch<'_>, first: u64, count: u64) {
     }
 }
 
+/// A CTA that has begun and is not done.
+struct Begun {
+    number: u64,
+    // A CTA is large, and moves between here and the queue.
+    cta: Box<Cta>,
+    turns: u32,
+    /// What its budgets come to.
+    spent: u64,
+    /// It may wait for others.
+    polls: bool,
+}
+
+/// Whether all lanes of a CTA that can go on are in loops that wait for others.
+fn polls(launch: &Launch<'_>, cta: &Cta) -> bool {
+    let plan = launch.program.plan();
+    if !plan.loops.iter().any(|l| l.polls) {
+        return false;
+    }
+    let lanes = cta.pc.chunks(WARP as usize).zip(cta.warps());
+    let mut ready = lanes.flat_map(|(pcs, warp)| {
+        let ready = warp.ready;
+        pcs.iter().enumerate().filter(move |(lane, _)| ready >> lane & 1 == 1)
+    });
+    ready.all(|(_, pc)| plan.polls(Block(*pc)))
+}
+
+/// Whether another CTA may begin while these are under way.
+fn may_begin(waiting: &VecDeque<Begun>) -> bool {
+    let long = || waiting.iter().filter(|b| !b.polls);
+    let patience = PATIENCE << long().count().min(38);
+    long().all(|b| b.spent >= patience)
+}
+
 fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u64) {
-    // Boxed: a CTA is large, and moves between here and the queue.
-    let mut waiting: VecDeque<(u64, Box<Cta>, u32)> = VecDeque::new();
+    let mut waiting: VecDeque<Begun> = VecDeque::new();
+    let patient = run.is_patient() && launch.grid_workspace == 0;
     let mut spare: Option<Box<Cta>> = None;
     let mut mine = 0..0;
     // CTAs of a cooperative launch may wait for all others.
     let most = if launch.grid_workspace != 0 { usize::MAX } else { RESIDENT };
     while !shared.stop.load(Ordering::Relaxed) {
-        let mut may_start = waiting.is_empty() || shared.waiting.load(Ordering::Relaxed) < most;
+        let mut may_start = waiting.is_empty()
+            || shared.waiting.load(Ordering::Relaxed) < most && (!patient || may_begin(&waiting));
         if may_start && spare.is_none() && (!mine.is_empty() || shared.next.load(Ordering::Relaxed) < total) {
             match run.room(launch) {
                 Ok(cta) => spare = Some(Box::new(cta)),
@@ -325,7 +372,7 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
         }
         let mut done = 0;
         let begins = spare.take_if(|_| may_start && !mine.is_empty());
-        let (number, cta, turns, outcome) = if let Some(mut cta) = begins {
+        let (begun, outcome) = if let Some(mut cta) = begins {
             let first = shared.order.map_or(mine.start, |order| order.cta(mine.start));
             let (ran, outcome) = run.start(launch, &mut cta, first, mine.end - mine.start, budget(launch, 0));
             finished(launch, first, ran);
@@ -335,18 +382,20 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
             if outcome != Outcome::Done {
                 mine.start += u64::from(cta.count());
             }
-            (number, cta, 0, outcome)
+            (Begun { number, cta, turns: 0, spent: budget(launch, 0), polls: false }, outcome)
         } else {
-            let Some((number, mut cta, turns)) = waiting.pop_front() else { return };
+            let Some(mut begun) = waiting.pop_front() else { return };
             shared.waiting.fetch_sub(1, Ordering::Relaxed);
-            let outcome = run.go_on(launch, &mut cta, budget(launch, turns));
-            done += if outcome == Outcome::Done { cta.count().into() } else { 0 };
+            let given = budget(launch, begun.turns);
+            begun.spent = begun.spent.saturating_add(given);
+            let outcome = run.go_on(launch, &mut begun.cta, given);
+            done += if outcome == Outcome::Done { begun.cta.count().into() } else { 0 };
             if done > 0 {
-                let [x, y, z] = cta.index.map(u64::from);
+                let [x, y, z] = begun.cta.index.map(u64::from);
                 let [width, height, _] = launch.grid.map(u64::from);
                 finished(launch, (z * height + y) * width + x, done);
             }
-            (number, cta, turns, outcome)
+            (begun, outcome)
         };
         if done > 0 {
             let all = shared.done.fetch_add(done, Ordering::Relaxed) + done;
@@ -355,15 +404,16 @@ fn worker(launch: &Launch<'_>, run: &dyn RunCtas, shared: &Shared<'_>, total: u6
             }
         }
         match outcome {
-            Outcome::Done => spare = Some(cta),
+            Outcome::Done => spare = Some(begun.cta),
             Outcome::Yield => {
                 shared.waiting.fetch_add(1, Ordering::Relaxed);
-                waiting.push_back((number, cta, turns + 1));
+                let polls = polls(launch, &begun.cta);
+                waiting.push_back(Begun { turns: begun.turns + 1, polls, ..begun });
             }
             Outcome::Fault(fault) => {
                 let mut first = shared.fault.lock().unwrap_or_else(|e| e.into_inner());
-                if first.as_ref().is_none_or(|(n, _)| number < *n) {
-                    *first = Some((number, fault));
+                if first.as_ref().is_none_or(|(n, _)| begun.number < *n) {
+                    *first = Some((begun.number, fault));
                 }
                 shared.stop.store(true, Ordering::Relaxed);
                 return;

@@ -254,12 +254,17 @@ impl RunCtas for InTurns {
 
     fn go_on(&self, launch: &Launch<'_>, cta: &mut Cta, budget: u64) -> Outcome {
         // Turns get longer, so that what spins comes to an end.
-        let turn = self.turn.max(budget >> 6);
+        let turn = self.turn.max(budget >> 11);
         let last = self.kernels.iter().position(|k| k.runner() == cta.runner);
         let mut next = self.kernels[last.map_or(0, |n| n + 1)..].iter();
         match next.find(|k| k.take_over(launch, cta)) {
             Some(kernel) => kernel.run(launch, cta, turn),
             None => Interp.go_on(launch, cta, turn),
         }
+    }
+
+    // Torture is to see CTAs take turns.
+    fn is_patient(&self) -> bool {
+        false
     }
 }

@@ -229,9 +229,10 @@ impl Plan {
         let live = Liveness::new(func, &order, &remat);
         let shape::Shapes { shape, divergent, masked, split, by_control } =
             shape::shapes(func, &order, &position, &loops, &loop_of, assume, &invariance, &[]);
-        let waits = waits::waits(func, &position, &loops, &loop_of);
-        for ((l, split), waits) in loops.iter_mut().zip(split).zip(waits) {
-            (l.divergent_exit, l.waits) = (split, waits);
+        let polls = waits::polls(func, &position, &loops, &loop_of);
+        let waits = waits::waits(&polls, &loops);
+        for (n, l) in loops.iter_mut().enumerate() {
+            (l.divergent_exit, l.waits, l.polls) = (split[n], waits[n], polls[n]);
         }
         let frame = Frame::new(func, &order, &position, &live, &remat, assume.share_slots);
         let pressure = live::pressure(&live, func, &order, &shape);
@@ -267,6 +268,12 @@ impl Plan {
             l.divergent_exit = split;
         }
         Plan { shape, divergent, masked, by_control, ..plan }
+    }
+
+    /// Whether lanes at a block may be there because others have not done something yet.
+    pub fn polls(&self, at: Block) -> bool {
+        let innermost = self.loop_of.get(at.index()).copied().flatten();
+        std::iter::successors(innermost, |l| self.loops[*l].parent).any(|l| self.loops[l].polls)
     }
 
     /// Of the blocks that lanes of a warp are at, by position, the one that runs next (docs/convergence.md) after the one that ran last: one

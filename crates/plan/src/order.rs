@@ -25,8 +25,10 @@ pub struct Loop {
     pub single_entry: bool,
     /// Some lanes of a group may leave it while others go round.
     pub divergent_exit: bool,
-    /// Lanes may go round because of what other threads do.
+    /// Lanes may go round because of what other threads do, in this cycle or in one inside it.
     pub waits: bool,
+    /// They may in this cycle, whatever those inside it do.
+    pub polls: bool,
 }
 
 impl Loop {
@@ -97,6 +99,7 @@ pub(crate) fn order(func: &Function) -> Order {
         single_entry: c.single_entry,
         divergent_exit: false,
         waits: false,
+        polls: false,
     });
     Order { loops: loops.collect(), order, position, back_edges, loop_of: innermost }
 }

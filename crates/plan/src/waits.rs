@@ -17,8 +17,8 @@ enum Use {
 /// looked at in the cycle. Such a cycle must soon give way to them, who may be lanes of the same warp.
 ///
 /// What depends on such memory within a cycle does so within those around it, too. So one cycle says all of a value, the innermost; it is found from
-/// the innermost cycles outwards, and every use of a value is looked at once.
-pub(crate) fn waits(
+/// the innermost cycles outwards, and every use of a value is looked at once. A cycle around such a one waits as well, which is for others to say.
+pub(crate) fn polls(
     func: &Function,
     position: &[u32],
     loops: &[Loop],
@@ -97,6 +97,12 @@ pub(crate) fn waits(
             }
         }
     }
+    waits
+}
+
+/// By cycle, whether it or one inside it is such a one.
+pub(crate) fn waits(polls: &[bool], loops: &[Loop]) -> Vec<bool> {
+    let mut waits = polls.to_vec();
     // Inner before outer.
     for l in (0..loops.len()).rev() {
         if let Some(outer) = loops[l].parent {
@@ -154,7 +160,8 @@ mod tests {
                 }
             }
             let found = order(&func);
-            let waits = waits(&func, &found.position, &found.loops, &found.loop_of);
+            let polls = polls(&func, &found.position, &found.loops, &found.loop_of);
+            let waits = waits(&polls, &found.loops);
             for (l, waits) in found.loops.iter().zip(&waits) {
                 assert_eq!(*waits, by_definition(&func, l), "seed {seed}, {}\n{func}", l.header);
                 (yes, no) = (yes + usize::from(*waits), no + usize::from(!waits));

@@ -48,7 +48,8 @@ const FAULTS: &[Fault] = &[
     Fault { what: "the interpreter shifts signed words by the amount modulo their width", file: "interp/src/kernels/int.rs", from: "b.min(u::BITS as u - 1) as u32", to: "b as u32" },
     Fault { what: "what a row begins with is looked for in half of the row", file: "jit/src/print.rs", from: "let mut step = row / 2;", to: "let mut step = row / 4;" },
     Fault { what: "the interpreter takes over with what only first lanes have in the frame", file: "jit/src/engine.rs", from: "let at = Block(self.ctx.from);\n            self.fill_in(lane0, at);", to: "let at = Block(self.ctx.from);" },
-    Fault { what: "what is computed anew counts as there in the frame", file: "vector/src/lower.rs", from: "self.saved.remove(v);", to: "let _ = &self.saved;" },
+    Fault { what: "a parameter that lanes bring to a barrier counts as there in the frame", file: "vector/src/lower/frame.rs", from: "saved.remove_all(&self.func.block(b).params);", to: "let _ = &mut saved;" },
+    Fault { what: "what is in the frame in brief counts where lane 0 is missing", file: "vector/src/lower/saved.rs", from: "filter(|v| !(*partial && is_narrow(**v)))", to: "filter(|v| !(false && *partial && is_narrow(**v)))" },
     Fault { what: "a group that is all of its CTA counts on a frame it has not written", file: "vector/src/lower/control.rs", from: "saved::find(self.func, self.plan, &starts, !self.cta,", to: "saved::find(self.func, self.plan, &starts, true," },
     Fault { what: "values that are folded lane by lane are those of the next lane", file: "vector/src/lower.rs", from: "values.into_iter().map(|v| v as i64).collect();
             known.wide", to: "values.into_iter().skip(1).chain([0]).map(|v| v as i64).collect();
@@ -62,6 +63,18 @@ const FAULTS: &[Fault] = &[
     Fault { what: "compiled code takes over what the interpreter has not written out", file: "jit/src/takeover.rs", from: "            settle(launch, cta);\n", to: "" },
     Fault { what: "compiled code takes over lanes that are out of step", file: "jit/src/engine.rs", from: "self.is_as_planned(cta, lane0, live, at, first)", to: "{ let _ = self.is_as_planned(cta, lane0, live, at, first); true }" },
     Fault { what: "groups that are narrower than planned count as one row", file: "plan/src/lib.rs", from: "rows: group / self.row().min(group), cta: None", to: "rows: 1, cta: None" },
+    Fault { what: "lanes of a permuted row are counted from the other end", file: "vector/src/lower/memory.rs", from: "Form::Permuted(Arc::from(places))", to: "Form::Permuted(places.into_iter().rev().collect())" },
+    Fault { what: "what is strided in its first lanes counts as strided", file: "vector/src/lower/memory.rs", from: "offsets.iter().zip(0..).all(|(o, l)| *o == l * size * i64::from(*s))", to: "offsets.iter().zip(0..).take(4).all(|(o, l)| *o == l * size * i64::from(*s))" },
+    Fault { what: "pieces of a row are as long as those of which half is one place", file: "vector/src/lower/memory.rs", from: "if every(len, 0) && w / len > MOST_RUNS", to: "if every(len / 2, 0) && w / len > MOST_RUNS" },
+    Fault { what: "pieces whose steps are longer count as rows", file: "vector/src/lower/memory.rs", from: "piece.windows(2).all(|p| p[1] - p[0] == step)", to: "piece.windows(2).all(|p| p[1] - p[0] >= step)" },
+    Fault { what: "runs that are one place apart count as one", file: "vector/src/lower/memory.rs", from: "if *from + i64::from(*len) * size == at =>", to: "if *from + i64::from(*len + 1) * size >= at =>" },
+    Fault { what: "of accesses that are checked at once only the first is", file: "vector/src/lower/memory.rs", from: "check.more = (last - first) as u32;", to: "check.more = 0;" },
+    Fault { what: "what is checked for some lanes counts for all", file: "vector/src/lower/memory.rs", from: "self.checked.insert((base, kind, i.guard), (first, last));", to: "self.checked.insert((base, kind, None), (first, last));" },
+    Fault { what: "of accesses at known distances only the first lane's alignment is looked at", file: "vector/src/lower/memory.rs", from: "false if offsets.iter().any(|o| o % size != 0) =>", to: "false if offsets[0] % size != 0 =>" },
+    Fault { what: "accesses of all lengths share a window", file: "vector/src/lower/windows.rs", from: "self.windows.of.entry((len, align, root))", to: "self.windows.of.entry((0, 0, root))" },
+    Fault { what: "rows longer than a group need not be multiples of it", file: "plan/src/lib.rs", from: "group != 0 && block[0].is_multiple_of(group);", to: "group != 0 && block[0] >= group;" },
+    Fault { what: "in the interpreter what wraps is affine when it is extended", file: "interp/src/shape.rs", from: "a.range(extents, false, wide)?;", to: "let _ = a.range(extents, false, wide);" },
+    Fault { what: "the CTA behind one that yields first is never begun", file: "hostwarp/src/schedule.rs", from: "mine.start += u64::from(cta.count());", to: "mine.start += u64::from(cta.count()) + u64::from(mine.start == 1);" },
 ];
 
 /// Faults in uniformity, reconvergence, liveness and the passes that both engines share, which kernels of arbitrary control flow look for: these have a
@@ -72,6 +85,10 @@ const SHAPES: &[Fault] = &[
     Fault { what: "passes: value numbering takes differences to commute", file: "ir/src/passes/gvn.rs", from: "Op::Int(Add | Mul |", to: "Op::Int(Sub | Add | Mul |" },
     Fault { what: "passes: threading of guards exits where the comparison fails", file: "ir/src/passes/guards.rs", from: "true => Term::Branch(*leaf, exit.clone(), next),", to: "true => Term::Branch(*leaf, next, exit.clone())," },
     Fault { what: "passes: folding takes a predicate for its negation", file: "ir/src/passes/fold.rs", from: "if is_one == wanted { Same(c) }", to: "if is_one != wanted { Same(c) }" },
+    Fault { what: "passes: value numbering takes loads of what is written for equal", file: "ir/src/passes/gvn.rs", from: "matches!(i.op, Op::Load(m) if unwritten(m))", to: "matches!(i.op, Op::Load(m) if unwritten(m) || m.space != Space::Param)" },
+    Fault { what: "passes: a local variable that is promoted changes where the guard is off", file: "ir/src/passes/promote.rs", from: "value = b.select(guard, value, old);", to: "value = b.select(guard, old, value);" },
+    Fault { what: "calls: half of what lives across a call is not stored", file: "ir/src/calls/outline.rs", from: "if let Some(n) = slot.get(&r) {", to: "if let Some(n) = slot.get(&r).filter(|n| **n % 2 == 0) {" },
+    Fault { what: "calls: a call returns behind the call before it", file: "ir/src/calls/outline.rs", from: "position(|s| s.next == call.next.block).unwrap_or(0)", to: "position(|s| s.next == call.next.block).unwrap_or(0).saturating_sub(1)" },
     Fault { what: "uniformity: what lanes take out of a loop at different iterations is uniform", file: "plan/src/shape.rs", from: "escapes[v.index()].iter().any(|(l, at)| control.comes_from(*l, *at))", to: "escapes[v.index()].iter().any(|(l, at)| false && control.comes_from(*l, *at))" },
     Fault { what: "uniformity: where divergent paths join parameters are uniform", file: "plan/src/shape.rs", from: "if self.control.is_join(at, back) && self.mixed", to: "if false && self.control.is_join(at, back) && self.mixed" },
     Fault { what: "uniformity: a switch does not diverge", file: "plan/src/shape.rs", from: "!same(*v) && term.only().is_none()", to: "!same(*v) && term.only().is_none() && !matches!(term, Term::Switch(..))" },

@@ -11,11 +11,15 @@ use hostwarp_isa::Ty;
 const BLOCKS: &[[u32; 3]] = &[
     [32, 1, 1], [64, 1, 1], [128, 1, 1], [96, 1, 1], [1, 1, 1], [7, 1, 1], [24, 1, 1], [33, 1, 1], [40, 1, 1], [72, 1, 1], [16, 1, 1], [100, 1, 1],
     [256, 1, 1], [16, 16, 1], [8, 4, 1], [16, 2, 1], [16, 4, 1], [8, 8, 1], [16, 5, 1], [8, 3, 1], [32, 2, 1], [32, 3, 1], [12, 3, 1], [31, 2, 1], [4, 4, 2], [5, 5, 2], [16, 2, 2],
+    [20, 3, 1], [40, 2, 1], [24, 2, 2],
 ];
 const GRIDS: &[[u32; 3]] = &[[1, 1, 1], [1, 1, 1], [2, 1, 1], [3, 1, 1], [2, 2, 1], [5, 1, 1]];
 
 /// Set in the seed of a kernel that suits wide groups: whole warps, many of them, and no operations within one.
 pub const WIDE: u64 = 1 << 63;
+
+/// Blocks of which a group has several rows.
+const SHORT_ROWS: &[[u32; 3]] = &[[16, 2, 1], [16, 4, 1], [16, 8, 1], [8, 4, 1], [8, 8, 1], [16, 2, 2]];
 
 /// Blocks of such kernels.
 const WIDE_BLOCKS: &[[u32; 3]] =
@@ -132,16 +136,22 @@ pub fn generate(seed: u64) -> Kernel {
         block = *r.pick(WIDE_BLOCKS);
     } else if traits.long > 0 {
         (block, grid) = (*r.pick(&[[32, 1, 1], [40, 1, 1], [8, 4, 1]]), *r.pick(&[[1, 1, 1], [2, 1, 1]]));
+    } else if exits && r.percent(40) {
+        block = *r.pick(SHORT_ROWS);
     }
     let mut shape = Shape { block, grid, limit: None, exits };
     if exits && r.percent(50) {
         shape.limit = Some(r.below(shape.all_threads() as usize + 1) as u32);
     }
-    let kernel = Kernel { seed, shape, init: vec![], body: vec![], shared_cells: 0, results: vec![] };
+    let kernel =
+        Kernel { seed, shape, init: vec![], body: vec![], shared_cells: 0, results: vec![], faults: false };
     let mut g = Generator { r: &mut r, traits, kernel, cells: Cells::default(), next: 1, left: 0 };
     g.left = 1 + g.r.below(7);
     g.everything();
     g.kernel.shared_cells = g.cells.shared_count();
+    if g.r.percent(12) {
+        g.beyond();
+    }
     g.kernel
 }
 
@@ -247,7 +257,19 @@ impl Generator<'_> {
                 let parts = (0..4).map(|i| if i == at { What::Reg(r) } else { What::Sink }).collect();
                 vec![Inst::new("mov.b64", &[What::Vector(parts)], &[What::Reg(word)])]
             }
-            Bank::R => match self.r.below(10) {
+            Bank::R => match self.r.below(11) {
+                // A place in two dimensions, in rows of a length that is a parameter.
+                10 => {
+                    let at = self.r.below(8) as i64 * 4;
+                    let row = Reg(Bank::T, 1);
+                    let column = What::Special(*self.r.pick(&["%tid.x", "%tid.x", "%ctaid.x", "%tid.z"]));
+                    vec![
+                        Inst::new("ld.param.u32", &[What::Reg(r)], &[What::Named("bag", at)]),
+                        Inst::new("mov.u32", &[What::Reg(row)], &[What::Special("%tid.y")]),
+                        Inst::new("mov.u32", &[What::Reg(t)], &[column]),
+                        Inst::new("mad.lo.u32", &[What::Reg(r)], &[r, row, t].map(What::Reg)),
+                    ]
+                }
                 0 | 1 => {
                     let special = What::Special(SPECIALS[self.r.below(SPECIALS.len())]);
                     vec![Inst::new("mov.u32", &[What::Reg(r)], &[special])]
@@ -334,6 +356,11 @@ impl Generator<'_> {
         let k = self.kernel.shape;
         match kind {
             Kind::Lane => self.lane(place),
+            Kind::Access if self.r.percent(20) => {
+                let mut found = Some(memory::pattern(&mut self.maker(place.mask), &k));
+                self.maybe_guard(&mut found);
+                found.map(Stmt::Group).into_iter().collect()
+            }
             Kind::Access => {
                 let calm = self.is_calm();
                 let mut m = self.maker(place.mask);
@@ -355,11 +382,14 @@ impl Generator<'_> {
                 vec![memory::part(&mut self.maker(None), &k)]
             }
             Kind::Branch => self.branch(place),
-            Kind::Loop if place.mask.is_none() && self.r.percent(15) => vec![self.walk()],
+            Kind::Loop if place.mask.is_none() && self.r.percent(15) => vec![self.walk(false)],
             Kind::Loop => self.looped(place),
             Kind::Warp => self.warp(place),
             Kind::Barrier => self.barrier(place),
             Kind::Leave => self.leave(place),
+            Kind::Exit if place.depth == 0 && place.mask.is_none() && self.r.percent(50) => {
+                self.thinned(place)
+            }
             Kind::Exit => {
                 let (mut out, guard) = self.condition();
                 let ret = self.r.percent(30);
@@ -408,7 +438,12 @@ impl Generator<'_> {
             return (vec![], guard);
         }
         let p = What::Reg(guard.reg);
-        let inst = match if by_cta { 1 } else { self.r.below(6) } {
+        let (place, shape) = (Reg(Bank::T, 0), self.kernel.shape);
+        let inst = match if by_cta { 1 } else { self.r.below(8) } {
+            // By its place in its row of the block.
+            6 => return (memory::by_column(&mut self.maker(None), &shape, guard.reg, place), guard),
+            // By a word that is the same for all, which nobody can know.
+            7 => return (memory::by_same_word(&mut self.maker(None), &shape, guard.reg, place), guard),
             // By the lane's place.
             0 => {
                 let n = self.r.below(40).to_string();
@@ -452,6 +487,49 @@ impl Generator<'_> {
         out
     }
 
+    /// Somewhere in the body one thread accesses what is not there.
+    fn beyond(&mut self) {
+        let (shape, end) = (self.kernel.shape, 8 * self.kernel.memory_words());
+        let mut insts = memory::beyond(&mut self.maker(None), &shape, end);
+        // Only registers that have a value.
+        insts.retain_mut(|i| {
+            if i.guard.is_some_and(|g| !self.kernel.has_value(g.reg)) {
+                i.guard = None;
+            }
+            i.reads().into_iter().all(|r| !Bank::GENERAL.contains(&r.0) || self.kernel.has_value(r))
+        });
+        let mut stmt = Stmt::Group(insts);
+        let guard = self.any_guard();
+        if self.r.percent(60) && self.kernel.has_value(guard.reg) && !self.traits.warp {
+            stmt = Stmt::If { guard, mask: None, then: vec![stmt], otherwise: vec![] };
+        }
+        let at = self.r.below(self.kernel.body.len() + 1);
+        self.kernel.body.insert(at, stmt);
+        self.kernel.faults = true;
+    }
+
+    /// Some threads end by their place, and the others come to loops behind branches that all of them take, though nobody can know: groups go on
+    /// there with the lanes that are left.
+    fn thinned(&mut self, place: &Place) -> Vec<Stmt> {
+        let guard = Guard { reg: self.maker(None).reg(Bank::P), not: self.r.percent(50) };
+        let (shape, at) = (self.kernel.shape, Reg(Bank::T, 0));
+        let mut out = memory::by_column(&mut self.maker(None), &shape, guard.reg, at);
+        out.push(Stmt::Exit { guard, mask: None, ret: self.r.percent(30) });
+        if self.r.percent(70) {
+            let which = self.maker(None).reg(Bank::P);
+            out.extend(memory::by_same_word(&mut self.maker(None), &shape, which, at));
+            let then = self.loop_or_walk(&Place { depth: place.depth + 1, in_branch: true, ..place.clone() });
+            let guard = Guard { reg: which, not: self.r.percent(50) };
+            out.push(Stmt::If { guard, mask: None, then, otherwise: vec![] });
+        }
+        out.extend(self.loop_or_walk(place));
+        out
+    }
+
+    fn loop_or_walk(&mut self, place: &Place) -> Vec<Stmt> {
+        if self.r.percent(60) { vec![self.walk(true)] } else { self.looped(place) }
+    }
+
     /// One of several ways; the masks of warp operations know of two only.
     fn switch(&mut self, place: &Place) -> Vec<Stmt> {
         let inner = Place { divergent: true, depth: place.depth + 1, in_branch: true, ..place.clone() };
@@ -462,11 +540,14 @@ impl Generator<'_> {
         vec![Stmt::Switch { by, ways, falls }]
     }
 
-    /// Every row of the block reads on through the input in a loop, all by the same step.
-    fn walk(&mut self) -> Stmt {
+    /// Every row of the block reads on through the input in a loop, all by the same step; `long` if it makes some turns for certain.
+    fn walk(&mut self, long: bool) -> Stmt {
         let (counter, turns, condition) = (self.fresh(Bank::K), self.fresh(Bank::N), self.fresh(Bank::G));
         let most = 5;
         let times = match self.r.below(2) {
+            _ if long => {
+                Inst::new("mov.u32", &[What::Reg(turns)], &[memory::constant(most - self.r.below(2))])
+            }
             0 => Inst::new("mov.u32", &[What::Reg(turns)], &[memory::constant(1 + self.r.below(most))]),
             _ => {
                 let sources = [What::Reg(Reg(Bank::I, 1)), memory::constant(3)];
@@ -599,7 +680,7 @@ impl Generator<'_> {
     fn barrier(&mut self, place: &Place) -> Vec<Stmt> {
         let k = self.kernel.shape;
         match self.r.below(10) {
-            6.. if self.is_calm() => vec![self.walk()],
+            6.. if self.is_calm() => vec![self.walk(false)],
             0..=5 if self.traits.trees => vec![self.tree()],
             0..=5 if self.traits.tiles => vec![Stmt::Group(memory::tile(&mut self.maker(place.mask), &k))],
             0..=5 => vec![Stmt::Group(memory::exchange(&mut self.maker(place.mask), &k))],

@@ -83,6 +83,54 @@ pub fn access(m: &mut Maker<'_>, k: &Shape) -> Option<Vec<Inst>> {
     Some(lines)
 }
 
+/// A load of input from where a pattern over the threads of the CTA says: pieces that are permuted, strided, repeated, apart.
+pub fn pattern(m: &mut Maker<'_>, k: &Shape) -> Vec<Inst> {
+    let (at, high) = (INDEX, Reg(Bank::T, 1));
+    let threads = k.threads();
+    let from = match m.r.below(4) {
+        0 => What::Special("%tid.x"),
+        _ => What::Reg(THREAD),
+    };
+    let mut lines = vec![inst("mov.u32", at, &[from])];
+    let low = 1u64 << (1 + m.r.below(4));
+    let mut size = *m.r.pick(&[4, 4, 8, 2, 1]);
+    match m.r.below(8) {
+        0 => lines.push(inst("xor.b32", at, &[What::Reg(at), constant(1 + m.r.below(31))])),
+        1 => lines.push(inst("and.b32", at, &[What::Reg(at), constant(-(low as i64))])),
+        2 => lines.push(inst("shr.u32", at, &[What::Reg(at), constant(low.ilog2())])),
+        3 => {
+            let by = 2 + m.r.below(4) as u64;
+            size = size.min(if by > 4 { 2 } else { 4 });
+            lines.push(inst("mul.lo.u32", at, &[What::Reg(at), constant(by)]));
+        }
+        4 => lines.push(inst("sub.u32", at, &[constant(threads - 1), What::Reg(at)])),
+        5 => lines.push(inst("rem.u32", at, &[What::Reg(at), constant(low + 1)])),
+        // Rows become columns, or come apart.
+        n => {
+            lines.push(inst("shr.u32", high, &[What::Reg(at), constant(low.ilog2())]));
+            lines.push(inst("and.b32", at, &[What::Reg(at), constant(low - 1)]));
+            let (times, plus) = if n == 6 { (at, high) } else { (high, at) };
+            let by = match n {
+                // Close together, so that one begins where the one before ends, or not much later.
+                6 if m.r.percent(60) => 32 / low as usize + m.r.below(3),
+                6 => 1 + m.r.below(24),
+                _ => 1 + m.r.below(2 * low as usize),
+            };
+            lines.push(inst("mad.lo.u32", at, &[What::Reg(times), constant(by), What::Reg(plus)]));
+        }
+    }
+    lines.push(inst("mad.wide.u32", ADDRESS, &[What::Reg(at), constant(size), What::Reg(INPUT)]));
+    let ty = match size {
+        1 => ".u8",
+        2 => ".b16",
+        4 => ".b32",
+        _ => ".b64",
+    };
+    let to = m.typed(if size < 4 { Ty::B16 } else { Ty::parse(ty).unwrap_or(Ty::B32) });
+    lines.push(inst(&format!("ld.global{ty}"), to, &[What::Address(ADDRESS, 0)]));
+    lines
+}
+
 /// Bytes that an access takes.
 fn bytes(form: OpForm, mods: &[Option<&'static str>]) -> Option<u64> {
     let get = |name: &str| form.parsed.mods.iter().position(|m| m.name == name).and_then(|i| mods[i]);
@@ -347,7 +395,25 @@ pub fn tile(m: &mut Maker<'_>, k: &Shape) -> Vec<Inst> {
     for _ in 0..1 + m.r.below(2) {
         let down = m.r.below(layout::TILE_MORE + 1);
         let (value, sum) = (m.reg(Bank::R), m.reg(Bank::R));
-        let at = What::Address(own, 4 * width * down as i64);
+        let mut to = own;
+        if m.r.percent(35) {
+            // In another one's place: each in one of its own.
+            let threads = k.threads();
+            to = Reg(Bank::T, 4);
+            let swap = 1 << m.r.below(6);
+            match m.r.below(3) {
+                0 => lines.push(inst("sub.u32", to, &[constant(threads - 1), What::Reg(THREAD)])),
+                1 if threads.is_multiple_of(2 * swap) => {
+                    lines.push(inst("xor.b32", to, &[What::Reg(THREAD), constant(swap)]));
+                }
+                _ => {
+                    lines.push(inst("add.u32", to, &[What::Reg(THREAD), constant(1 + m.r.below(40))]));
+                    lines.push(inst("rem.u32", to, &[What::Reg(to), constant(threads)]));
+                }
+            }
+            lines.push(inst("mad.lo.u32", to, &[What::Reg(to), constant(4), What::Reg(tile)]));
+        }
+        let at = What::Address(to, 4 * width * down as i64);
         lines.push(Inst::new("st.shared.b32", &[], &[at, What::Reg(value)]));
         lines.push(barrier(m, k));
         if m.r.percent(30) {
@@ -436,6 +502,154 @@ pub fn tree(m: &mut Maker<'_>, k: &Shape) -> (usize, Vec<Inst>, Vec<Stmt>, Vec<I
     (begin.ilog2() as usize + 1, before, vec![Stmt::Group(decide), branch, less], after)
 }
 
+/// Whether a thread's place in its row is below or above some place in the first half of it.
+pub fn by_column(m: &mut Maker<'_>, k: &Shape, to: Reg, place: Reg) -> Vec<Stmt> {
+    // Of one row those of a warp.
+    let most = k.block[0].clamp(2, 32) as usize;
+    let n = if m.r.percent(60) { most / 2 } else { m.r.below(most) };
+    let cmp = *m.r.pick(&["lt", "ge", "ge", "gt", "ne"]);
+    let column = inst("mov.u32", place, &[What::Special("%tid.x")]);
+    let compare = Inst::new(format!("setp.{cmp}.u32"), &[What::Reg(to)], &[What::Reg(place), constant(n)]);
+    vec![Stmt::Group(vec![column, compare])]
+}
+
+/// How a word compares that is the same for every thread, each of which reads its own.
+pub fn by_same_word(m: &mut Maker<'_>, k: &Shape, to: Reg, place: Reg) -> Vec<Stmt> {
+    let load = inst("ld.global.u32", place, &[What::Address(INPUT_WORD, k.same_at() as i64)]);
+    let cmp = *m.r.pick(&["lt", "ge", "eq", "ne"]);
+    let n = constant(1 + m.r.below(4));
+    let compare = Inst::new(format!("setp.{cmp}.u32"), &[What::Reg(to)], &[What::Reg(place), n]);
+    vec![Stmt::Group(vec![load, compare])]
+}
+
+/// Accesses at some distances from one address, each under a guard of its own or none, of which one thread has another address: one at which nothing is,
+/// one beside the first or behind the last word, or one that is not aligned. `end` is the number of bytes of the memory kernels may write.
+pub fn beyond(m: &mut Maker<'_>, k: &Shape, end: u64) -> Vec<Inst> {
+    let (is_it, address, other) = (Reg(Bank::G, 0), ADDRESS, Reg(Bank::A, 1));
+    match m.r.below(10) {
+        0 | 1 => return odd(m, k),
+        2 | 3 => return past(m, k, end),
+        _ => {}
+    }
+    let which = m.r.below(k.all_threads() as usize);
+    let mut lines = vec![inst("setp.eq.u32", is_it, &[What::Reg(GLOBAL_THREAD), constant(which)])];
+    let ty = *m.r.pick(&[Ty::B32, Ty::B32, Ty::B64, Ty::B64, Ty::B16, Ty::F32]);
+    let size = i64::from(ty.bits() / 8);
+    let shared = m.r.percent(15);
+    // Where all may be: words of input around the thread's own, or its own bytes. Others may write beside what is its own in columns.
+    let (base, stores, apart) = match m.r.below(5) {
+        _ if shared => (SLOT, true, 0),
+        0 => (COLUMN, true, 0),
+        1 => (OWN, true, 2),
+        _ => (INPUT_WORD, false, 2),
+    };
+    let middle = 2 * size * i64::from(apart > 0);
+    let at = |distance: i64| What::Address(address, middle + distance * size);
+    let from_base = |to: i64| [What::Reg(base), constant(to)];
+    lines.push(inst("add.s64", address, &from_base(0)));
+    let wild = |m: &mut Maker<'_>| match (shared, m.r.below(5)) {
+        (true, _) => constant(m.r.pick(&["0x20000", "0x7ffffff0", "-64"])),
+        (_, 0) => constant("-64"),
+        (_, 1) => constant("0x100"),
+        _ => constant("0x7fff12345600"),
+    };
+    match m.r.below(4) {
+        0 => {
+            let wild = wild(m);
+            lines.push(inst("mov.u64", other, &[wild]));
+        }
+        1 if size > 1 => {
+            let by = 1 + m.r.below(size as usize - 1) as i64;
+            lines.push(inst("add.s64", other, &from_base(by)));
+        }
+        // The first word or the last one there is: some of what follows is beside it.
+        2 if base == INPUT_WORD => {
+            lines.push(inst("add.s64", other, &[What::Reg(INPUT), constant(-middle)]));
+        }
+        _ if base != SLOT && !stores => {
+            let last = end as i64 - size - middle;
+            lines.push(inst("add.s64", other, &[What::Reg(MEMORY), constant(last)]));
+        }
+        _ => {
+            let wild = wild(m);
+            lines.push(inst("mov.u64", other, &[wild]));
+        }
+    }
+    lines.push(inst("selp.b64", address, &[What::Reg(other), What::Reg(address), What::Reg(is_it)]));
+    let space = if shared { ".shared" } else { *m.r.pick(&[".global", ".global", ".global", ""]) };
+    for _ in 0..1 + m.r.below(5) {
+        let distance = m.r.below(2 * apart as usize + 1) as i64 - apart;
+        let value = m.typed(ty);
+        let mut access = match stores && m.r.percent(40) {
+            true => Inst::new(format!("st{space}{ty}"), &[], &[at(distance), What::Reg(value)]),
+            // What it reads may be another's by now: nobody is told.
+            false => inst(&format!("ld{space}{ty}"), sink(ty), &[at(distance)]),
+        };
+        if m.r.percent(40) {
+            access.guard = Some(Guard { reg: m.reg(Bank::P), not: m.r.percent(50) });
+        }
+        lines.push(access);
+    }
+    lines
+}
+
+/// Threads read the last words there are, of several sizes, and the last threads what is behind.
+fn past(m: &mut Maker<'_>, k: &Shape, end: u64) -> Vec<Inst> {
+    let base = [What::Reg(GLOBAL_THREAD), constant(8), What::Reg(MEMORY)];
+    let mut lines = vec![inst("mad.wide.u32", ADDRESS, &base)];
+    for _ in 0..2 + m.r.below(3) {
+        let ty = *m.r.pick(&[Ty::B32, Ty::B64, Ty::B16]);
+        // All whose word is not there are of one CTA.
+        let behind = m.r.below(3).min(k.threads() as usize) as u64;
+        let at = end - 8 * k.all_threads() + 8 * behind;
+        let mut load = inst(&format!("ld.global{ty}"), sink(ty), &[What::Address(ADDRESS, at as i64)]);
+        if m.r.percent(25) {
+            load.guard = Some(Guard { reg: m.reg(Bank::P), not: m.r.percent(50) });
+        }
+        lines.push(load);
+    }
+    lines
+}
+
+/// Threads read words that lie too close to each other: in groups whose first lane's is aligned. Those of other CTAs do not, or there are none.
+fn odd(m: &mut Maker<'_>, k: &Shape) -> Vec<Inst> {
+    let (is_first, leads) = (Reg(Bank::G, 0), Reg(Bank::G, 1));
+    let ty = *m.r.pick(&[Ty::B32, Ty::B64]);
+    let size = i64::from(ty.bits() / 8);
+    let apart = [size / 2, size + size / 2, size + 1][m.r.below(3)];
+    let first = m.r.below(4) as i64 * size;
+    let read = |space: &str, guard: Option<Reg>| {
+        let load = inst(&format!("ld{space}{ty}"), sink(ty), &[What::Address(ADDRESS, first)]);
+        Inst { guard: guard.map(|reg| Guard { reg, not: false }), ..load }
+    };
+    if k.ctas() == 1 && m.r.percent(50) {
+        return vec![
+            inst("mov.u64", ADDRESS, &[What::Name("slots")]),
+            inst("mad.wide.u32", ADDRESS, &[What::Reg(THREAD), constant(apart), What::Reg(ADDRESS)]),
+            read(".shared", None),
+        ];
+    }
+    let of_warp = [What::Reg(INDEX), constant(0), What::Reg(is_first)];
+    vec![
+        inst("setp.eq.u32", is_first, &[What::Reg(Reg(Bank::I, 1)), constant(0)]),
+        inst("and.b32", INDEX, &[What::Reg(THREAD), constant(31)]),
+        inst("setp.eq.and.u32", leads, &of_warp),
+        inst("mad.wide.u32", ADDRESS, &[What::Reg(THREAD), constant(apart), What::Reg(INPUT)]),
+        // Where the first have found it others look, too.
+        read(".global", Some(leads)),
+        read(".global", Some(is_first)),
+    ]
+}
+
+/// A register of the type that no result depends on.
+fn sink(ty: Ty) -> Reg {
+    match ty.bits() {
+        16 => Reg(Bank::X, 0),
+        32 => Reg(Bank::T, 5),
+        _ => Reg(Bank::A, 3),
+    }
+}
+
 /// What comes before a loop of at most so many turns, and what is in it: rows of the block, some words apart, read on through the input.
 pub fn walk(m: &mut Maker<'_>, k: &Shape, turns: usize) -> (Vec<Inst>, Vec<Inst>) {
     let [width, height, _] = k.block.map(|n| n as usize);
@@ -445,16 +659,34 @@ pub fn walk(m: &mut Maker<'_>, k: &Shape, turns: usize) -> (Vec<Inst>, Vec<Inst>
     let by = m.r.below(41);
     let apart = m.r.below((words - width - turns * by) / height + 1);
     let room = words - width - (height - 1) * apart - turns * by;
-    let back = m.r.percent(40);
+    // The address goes on, or the index, forwards only, of which addresses are made in the loop.
+    let extends = m.r.percent(40);
+    let back = !extends && m.r.percent(40);
     let first = m.r.below(room + 1) + if back { turns * by } else { 0 };
     let bytes = if back { -4 * by as i64 } else { 4 * by as i64 };
     let mut lines = vec![
         inst("mov.u32", INDEX, &[What::Special("%tid.y")]),
         inst("mov.u32", column, &[What::Special("%tid.x")]),
-        inst("mad.lo.u32", INDEX, &[What::Reg(INDEX), constant(apart), What::Reg(column)]),
+    ];
+    let pitch = match m.r.below(2) {
+        0 => constant(apart),
+        _ => {
+            // Not known before, and the same for all.
+            let pitch = Reg(Bank::T, 3);
+            let word = 8 * m.r.below(layout::INPUT_WORDS as usize) as i64;
+            lines.push(inst("ld.global.u32", pitch, &[What::Address(INPUT, word)]));
+            lines.push(inst("rem.u32", pitch, &[What::Reg(pitch), constant(apart + 1)]));
+            What::Reg(pitch)
+        }
+    };
+    lines.push(inst("mad.lo.u32", INDEX, &[What::Reg(INDEX), pitch, What::Reg(column)]));
+    let made = [
         inst("mad.wide.u32", ADDRESS, &[What::Reg(INDEX), constant(4), What::Reg(INPUT)]),
         inst("add.s64", ADDRESS, &[What::Reg(ADDRESS), constant(4 * first)]),
     ];
+    if !extends {
+        lines.extend(made.clone());
+    }
     let on = match m.r.below(2) {
         0 => constant(bytes),
         _ => {
@@ -466,10 +698,11 @@ pub fn walk(m: &mut Maker<'_>, k: &Shape, turns: usize) -> (Vec<Inst>, Vec<Inst>
         }
     };
     let sum = m.reg(Bank::R);
-    let mut body = vec![
+    let mut body = if extends { made.to_vec() } else { vec![] };
+    body.extend([
         inst("ld.global.b32", value, &[What::Address(ADDRESS, 0)]),
         inst("mad.lo.u32", sum, &[What::Reg(sum), constant(5), What::Reg(value)]),
-    ];
+    ]);
     if m.r.percent(40) {
         body.push(inst("ld.global.b32", value, &[What::Address(ADDRESS, 4)]));
         body.push(inst("add.u32", sum, &[What::Reg(sum), What::Reg(value)]));
@@ -481,7 +714,11 @@ pub fn walk(m: &mut Maker<'_>, k: &Shape, turns: usize) -> (Vec<Inst>, Vec<Inst>
         body.push(inst("cvt.u32.u64", value, &[What::Reg(way)]));
         body.push(inst("add.u32", sum, &[What::Reg(sum), What::Reg(value)]));
     }
-    body.push(inst("add.s64", ADDRESS, &[What::Reg(ADDRESS), on]));
+    if extends {
+        body.push(inst("add.u32", INDEX, &[What::Reg(INDEX), constant(by)]));
+    } else {
+        body.push(inst("add.s64", ADDRESS, &[What::Reg(ADDRESS), on]));
+    }
     (lines, body)
 }
 

@@ -37,6 +37,8 @@ pub enum Bank {
     B,
     /// As `B`, in 32 bits.
     I,
+    /// 16 bits that nobody looks at.
+    X,
 }
 
 impl Bank {
@@ -47,7 +49,7 @@ impl Bank {
     pub fn ty(self) -> Ty {
         match self {
             Bank::P | Bank::G => Ty::Pred,
-            Bank::H => Ty::B16,
+            Bank::H | Bank::X => Ty::B16,
             Bank::R | Bank::T | Bank::K | Bank::N | Bank::M | Bank::I => Ty::B32,
             Bank::F => Ty::F32,
             Bank::L | Bank::A | Bank::B => Ty::B64,
@@ -73,6 +75,7 @@ impl Bank {
             Bank::M => "m",
             Bank::B => "base",
             Bank::I => "id",
+            Bank::X => "x",
         }
     }
 }
@@ -377,6 +380,8 @@ pub struct Kernel {
     pub shared_cells: u32,
     /// Registers that are stored at the end.
     pub results: Vec<Reg>,
+    /// One thread may access what is not there: then the launch ends with a fault, the same one on every engine.
+    pub faults: bool,
 }
 
 /// Where things lie in memory; all sizes in bytes.
@@ -453,6 +458,15 @@ impl Kernel {
         walk(&self.init, &mut out);
         walk(&self.body, &mut out);
         out
+    }
+
+    /// Whether what a register holds at first is said.
+    pub fn has_value(&self, r: Reg) -> bool {
+        self.init.iter().any(|s| match s {
+            Stmt::Inst(i) => i.writes().contains(&r),
+            Stmt::Group(is) => is.iter().any(|i| i.writes().contains(&r)),
+            _ => false,
+        })
     }
 
     /// The whole module.

@@ -6,7 +6,7 @@ use crate::random::Random;
 use crate::shapes::Program;
 use hostwarp::jit::Speculation;
 use hostwarp::jit::target::X86Level;
-use hostwarp::{Arg, Device, Effort, Engine, Error, ErrorKind};
+use hostwarp::{Arg, Device, Effort, Engine, Error, ErrorKind, KernelFaultKind};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -42,6 +42,8 @@ pub struct Case {
     pub expect: Option<u64>,
     /// What it must hold, if at hand.
     pub want: Option<Vec<u64>>,
+    /// It may fault, on every engine alike.
+    pub faults: bool,
 }
 
 const MARK: &str = "// torture:";
@@ -61,6 +63,7 @@ impl Case {
             shared: 0,
             expect: None,
             want: None,
+            faults: kernel.faults,
         };
         case.with_text(&kernel.text())
     }
@@ -78,6 +81,7 @@ impl Case {
             shared: p.dynamic_shared(),
             expect: None,
             want: None,
+            faults: false,
         }
     }
 
@@ -95,6 +99,9 @@ impl Case {
         );
         if self.shared > 0 {
             head += &format!(" shared {}", self.shared);
+        }
+        if self.faults {
+            head += " faults";
         }
         if let Some(digest) = self.expect {
             head += &format!(" expect {digest}");
@@ -124,6 +131,7 @@ impl Case {
             shared: if words.contains(&"shared") { one("shared")? as u32 } else { 0 },
             expect: words.contains(&"expect").then(|| one("expect")).transpose()?,
             want: None,
+            faults: words.contains(&"faults"),
         })
     }
 
@@ -213,6 +221,15 @@ pub enum Failure {
         /// What it says.
         text: String,
     },
+    /// It faults otherwise than on the reference, or not at all.
+    Fault {
+        /// In which run.
+        variant: Variant,
+        /// What the reference says.
+        want: String,
+        /// What this says.
+        got: String,
+    },
     /// The engine panicked.
     Panic {
         /// What it said.
@@ -242,6 +259,9 @@ impl fmt::Display for Failure {
                 "{REFERENCE}: memory is not what the simulator left: its digest should be {want} and is {got}"
             ),
             Failure::Error { variant, text, .. } => write!(f, "{variant}: {text}"),
+            Failure::Fault { variant, want, got } => {
+                write!(f, "{variant}: `{got}` where it should be `{want}`")
+            }
             Failure::Panic { text } => write!(f, "panic: {text}"),
         }
     }
@@ -260,6 +280,11 @@ pub struct Outcome {
     pub unsupported: Option<String>,
     /// Core ops it consists of, if asked for.
     pub ops: Vec<String>,
+}
+
+/// Whether an access is at fault.
+fn is_of_memory(e: &Error) -> bool {
+    matches!(e, Error::Fault(fault) if matches!(fault.kind, KernelFaultKind::Memory(_)))
 }
 
 fn differs(variant: Variant, want: &[u64], got: &[u64]) -> Result<(), Failure> {
@@ -361,6 +386,9 @@ impl Bench {
                 outcome.unsupported = Some(e.to_string());
                 return Ok(());
             }
+            Err(e) if case.faults && is_of_memory(&e) => {
+                return self.compare_faults(case, &e.to_string(), launch);
+            }
             Err(e) => return Err(wrong(REFERENCE, &e)),
         };
         if let Some(right) = &case.want {
@@ -398,6 +426,26 @@ impl Bench {
         Ok(())
     }
 
+    /// Whether a kernel that faults does so alike in every run.
+    fn compare_faults(
+        &self,
+        case: &Case,
+        want: &str,
+        launch: impl Fn(Variant) -> Result<(Vec<u64>, Option<u32>), Error>,
+    ) -> Result<(), Failure> {
+        for variant in self.variants(case) {
+            let got = match launch(variant) {
+                Ok(_) => "no fault".into(),
+                Err(Error::Unsupported { .. }) => continue,
+                Err(e) => e.to_string(),
+            };
+            if got != want {
+                return Err(Failure::Fault { variant, want: want.into(), got });
+            }
+        }
+        Ok(())
+    }
+
     /// The runs to compare with the reference: the jit as it likes, and as the seed says.
     fn variants(&self, case: &Case) -> Vec<Variant> {
         let mut r = Random::new(case.seed ^ 0x7a51);
@@ -406,7 +454,12 @@ impl Bench {
             Variant { engine, width, threads, effort, speculation: None, turn: None }
         };
         // Wide vectors take long to compile.
-        let weights = if case.seed & WIDE == 0 { [3, 3, 2, 1, 1, 1, 1] } else { [0, 0, 0, 1, 1, 1, 2] };
+        let several_rows = case.block[0] < 32 && case.block[1] > 1;
+        let weights = match case.seed & WIDE {
+            0 if several_rows => [1, 2, 5, 2, 1, 1, 1],
+            0 => [3, 3, 2, 1, 1, 1, 1],
+            _ => [0, 0, 0, 1, 1, 1, 2],
+        };
         let mut width = Some(WIDTHS[r.weighted(&weights)]);
         // Tiles are something special where a group is all of its CTA.
         let all_threads = case.block.iter().product();
@@ -436,6 +489,9 @@ impl Bench {
         }
         // What is compiled already, changing places with the interpreter.
         let turn = *r.pick(&[1, 20, 100, 500, 2000]);
+        // Loops that some lanes do not come to are soon over.
+        let ends_early = case.text.contains(" exit;") || case.text.matches(" ret;").count() > 1;
+        let turn = if ends_early { turn.min(100) } else { turn };
         let mut turns: Vec<Variant> =
             all.iter().filter(|v| v.threads == 1).map(|v| Variant { turn: Some(turn), ..*v }).collect();
         if r.percent(50) {

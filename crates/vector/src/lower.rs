@@ -156,9 +156,8 @@ struct Lower<'a> {
     end: Label,
     /// By block: the lowest block of the [scope](scopes) it is in.
     scope: Vec<Option<Block>>,
-    /// By block, what is in the frame where it begins ([`saved`]); and what is at the point reached.
+    /// By block, what is in the frame where it begins ([`saved`]), and where it ends.
     saved_at: Vec<saved::Set>,
-    saved: saved::Set,
     /// Where groups are left whose lanes are at several blocks of a scope; of the whole kernel under none.
     suspends: Vec<(Option<Block>, Label)>,
 }
@@ -258,7 +257,6 @@ impl<'a> Lower<'a> {
             end: Label(0),
             scope: scopes(func, plan),
             saved_at: vec![],
-            saved: saved::Set::default(),
             suspends: vec![],
         };
         lower.parks = plan.order.iter().any(|b| {
@@ -464,7 +462,8 @@ impl<'a> Lower<'a> {
 
     /// Records what a value is, and keeps it if it lives on.
     fn define(&mut self, v: Value, known: Known) {
-        self.saved.remove(v);
+        // The first time lanes come here nothing has computed it.
+        debug_assert!(!self.saved_at(self.block).contains(v), "{v} is in the frame where it is defined");
         self.known.insert(v, known);
         self.summarise(v);
         let Some(var) = self.var[v.index()] else { return };

@@ -127,7 +127,6 @@ impl Lower<'_> {
         self.known.clear();
         self.block = b;
         self.mask = None;
-        self.saved = self.saved_at(b).clone();
         // Whoever comes here has come through the only block that leads here, with no other lanes.
         self.checked = match self.sources[b.index()][..] {
             [from] if !self.plan.is_back_edge(from, b) && !self.is_start(b) => {

@@ -18,7 +18,7 @@ impl Lower<'_> {
     /// Writes what a group whose lanes are all in one place needs there: of what is uniform or affine only lane 0's. What is there already is not written again,
     /// parameters aside, which have just been set.
     pub(super) fn save_brief(&mut self, b: Block) {
-        let mut saved = self.saved.clone();
+        let mut saved = self.saved_at(self.block).clone();
         saved.remove_all(&self.func.block(b).params);
         self.save_unless(b, &saved);
     }

@@ -1,7 +1,8 @@
 //! What is in the frame already: a forward analysis over blocks that must hold on every path (available stores).
 //!
-//! Code is entered with all in the frame that lanes need there, and at a barrier all of it is written. A value that has not been computed anew since then is still in its
-//! slot: slots are shared only with what is never needed at the same time. So what lives across several barriers is written at the first of them, and whoever
+//! Code is entered with all in the frame that lanes need there, and at a barrier all of it is written. What is there stays in its slot: slots are shared only with
+//! what is never needed at the same time. No block computes a value that is in its set: the first time lanes come there, on whatever way, nothing has computed it yet
+//! (strict SSA). Only parameters of blocks change, on the way to them. So what lives across several barriers is written at the first of them, and whoever
 //! leaves the code between them writes no more than what has changed. Of groups that may begin without their lane 0 what is uniform or affine does not count: what the
 //! frame has of it in brief is lane 0's.
 
@@ -26,7 +27,7 @@ impl Set {
         !self.bits.is_empty() && self.numbers.get(&v).is_some_and(bit)
     }
 
-    pub(super) fn remove(&mut self, v: Value) {
+    fn remove(&mut self, v: Value) {
         if let (false, Some(n)) = (self.bits.is_empty(), self.numbers.get(&v)) {
             self.bits[*n as usize / 64] &= !(1 << (n % 64));
         }
@@ -95,8 +96,7 @@ pub(super) fn find(
                 // Who goes on behind it does so from a start.
                 continue;
             }
-            let mut end = at[b.index()].clone();
-            data.insts.iter().filter_map(|i| i.result).for_each(|r| end.remove(r));
+            let end = at[b.index()].clone();
             for to in data.term.targets() {
                 let mut end = end.clone();
                 end.remove_all(&func.block(to.block).params);
