@@ -687,7 +687,8 @@ impl<'m> Checker<'m> {
     fn link(&mut self) {
         let linked = self.files.iter().filter(|f| f.name != crate::runtime::NAME).count() > 1;
         for callable in &self.callables {
-            let (false, Some((file, at))) = (callable.defined || is_builtin(callable), callable.called) else {
+            let (false, Some((file, at))) = (callable.defined || is_builtin(callable), callable.called)
+            else {
                 continue;
             };
             let of_others = "kernels that call it cannot be launched; all others can";
@@ -702,9 +703,9 @@ impl<'m> Checker<'m> {
             } else {
                 self.out.undefined.push(callable.name.to_string());
                 let text = format!("the function `{}` of another module is not there", callable.name);
-                Diagnostic::new(Code::UnsupportedFeature, text, at)
-                    .note(of_others)
-                    .help("load the module that defines it together with this one: `hostwarp run a.ptx b.ptx`")
+                Diagnostic::new(Code::UnsupportedFeature, text, at).note(of_others).help(
+                    "load the module that defines it together with this one: `hostwarp run a.ptx b.ptx`",
+                )
             };
             self.files[file as usize].sink.push(d);
         }

@@ -295,7 +295,10 @@ fn a_linker_answers_what_a_loader_takes() {
         assert_eq!(cuLinkCreate_v2(2, [5, 6].as_ptr(), values.as_mut_ptr(), &mut alone), 0);
         let bytes = caller.to_bytes_with_nul();
         let from = bytes.as_ptr().cast();
-        assert_eq!(cuLinkAddData_v2(alone, 1, from, bytes.len(), c"a.ptx".as_ptr(), 0, null(), null_mut()), 0);
+        assert_eq!(
+            cuLinkAddData_v2(alone, 1, from, bytes.len(), c"a.ptx".as_ptr(), 0, null(), null_mut()),
+            0
+        );
         let (mut nothing, mut none) = (null_mut(), 0);
         assert_eq!(cuLinkComplete(alone, &mut nothing, &mut none), 209);
         assert_eq!(cuLinkDestroy(alone), 0);

@@ -6,7 +6,7 @@ mod ops;
 
 pub(crate) use ops::one as combine;
 
-use crate::matching::{stand_first, whole_addresses};
+use crate::matching::{stand_first, whole_addresses, whole_first_address};
 use crate::{Form, Instr, Match, OperandKind, Room, Since, since};
 use hostwarp_ir::Space;
 
@@ -281,7 +281,8 @@ fn asynchronous(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     if m.has(".mmio") && !m.has(".sys") {
         return Err("`.mmio` needs the scope `.sys`".into());
     }
-    whole_addresses(instr)
+    // Only what is in the CTA's own window can be read from a narrower register.
+    if m.has(".shared::cluster") { whole_first_address(instr) } else { whole_addresses(instr) }
 }
 
 fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {

@@ -79,7 +79,16 @@ fn query(cx: &mut Cx<'_>) -> Outcome {
         return Ok(());
     }
     match cx.get(".first") {
-        Some(first) => cx.set("d", words[if first.ends_with('x') { 1 } else if first.ends_with('y') { 2 } else { 3 }]),
+        Some(first) => cx.set(
+            "d",
+            words[if first.ends_with('x') {
+                1
+            } else if first.ends_with('y') {
+                2
+            } else {
+                3
+            }],
+        ),
         None => {
             let none = cx.b.iconst(Type::I32, 0);
             cx.set_elements("d", vec![words[1], words[2], words[3], none]);

@@ -4,9 +4,9 @@
 
 use super::{L1_EVICTION, L2_EVICTION, SCOPES, TYPES, VEC, WIDE_VEC, access, access_rule};
 use crate::copy::complete_tx;
-use crate::matching::{stand_first, whole_addresses};
+use crate::matching::{stand_first, whole_addresses, whole_first_address};
 use crate::{Cx, Form, Instr, Match, Operand, OperandKind, Outcome, Room, Since, since};
-use hostwarp_ir::{IntBin, IntCmp, Op, Order, Type};
+use hostwarp_ir::{Elem, IntBin, IntCmp, Op, Order, Type};
 
 const SHARED: &str = ".global .shared .shared::cta .shared::cluster";
 const SETS: &[(&str, &str)] = &[
@@ -112,8 +112,9 @@ pub const ROOM: Room = Room {
         )
         .needs(&[(".b128", since(92, 90))]),
         Form::new("st.async{.mmio}{.release}.scope{.global}.small  [a]:b64, b:.small", ASYNC, since(87, 100)),
-        Form::new("st.async{.global}.small  [a]:b64, b:.small", ASYNC, since(87, 100)).undocumented().later(),
+        Form::new("st.async{.global}.small  [a]:b64, b:.small", ASYNC, since(81, 90)).undocumented().later(),
         Form::new("st.bulk{.weak}{.own}  [a]:b64@.shared, b:u64<0../8>, c:u64#<0..0>", ASYNC, since(86, 100)),
+        Form::new("st.bulk{.weak}{.own}  [a]:b64@.shared, b:u32!, c:u64#<0..0>", ASYNC, since(86, 100)),
         Form::new(
             "st{.weak}{.ss}{.level1::eviction_priority}{.level2::eviction_priority}.level::cache_hint.vec.type  [a]:b64, b:vec.type, cache-policy:u64",
             WIDE,
@@ -163,7 +164,11 @@ fn asynchronous(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     {
         return Err("an address in `.shared::cta` is in a register here".into());
     }
-    whole_addresses(instr)?;
+    if has(".shared::cluster") {
+        whole_first_address(instr)?;
+    } else {
+        whole_addresses(instr)?;
+    }
     let wider = |o: &Operand<'_>| matches!(o.kind, OperandKind::Reg(ty) if m.ty(".type").is_some_and(|t| t.bits() != ty.bits()));
     if has(".mbarrier::complete_tx::bytes")
         && instr.operands.get(1).is_some_and(|b| match &b.kind {
@@ -183,6 +188,7 @@ fn asynchronous(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
 /// Zeros, eight bytes at a time.
 fn fill(cx: &mut Cx<'_>) {
     let (address, size) = (cx.src("a"), cx.src("b"));
+    let size = cx.b.zext(size, Elem::I64);
     let zero = cx.b.iconst(Type::I64, 0);
     let done = cx.b.new_var(Type::I64);
     cx.b.set(done, zero);
