@@ -112,9 +112,9 @@ pub const ROOM: Room = Room {
         )
         .needs(&[(".b128", since(92, 90))]),
         Form::new("st.async{.mmio}{.release}.scope{.global}.small  [a]:b64, b:.small", ASYNC, since(87, 100)),
-        Form::new("st.async{.global}.small  [a]:b64, b:.small", ASYNC, since(81, 90)).undocumented().later(),
+        Form::new("st.async{.global}.small  [a]:b64, b:.small", ASYNC, since(87, 100)).undocumented().later(),
         Form::new("st.bulk{.weak}{.own}  [a]:b64@.shared, b:u64<0../8>, c:u64#<0..0>", ASYNC, since(86, 100)),
-        Form::new("st.bulk{.weak}{.own}  [a]:b64@.shared, b:u32!, c:u64#<0..0>", ASYNC, since(86, 100)),
+        Form::new("st.bulk{.weak}{.own}  [a]:b64@.shared, b:u32!, c:u64#<0..0>", ASYNC, since(90, 100)),
         Form::new(
             "st{.weak}{.ss}{.level1::eviction_priority}{.level2::eviction_priority}.level::cache_hint.vec.type  [a]:b64, b:vec.type, cache-policy:u64",
             WIDE,
