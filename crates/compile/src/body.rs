@@ -534,7 +534,8 @@ impl<'m> Body<'m> {
                 let wide_space = matches!(space, None | Some(ir::Space::Global));
                 let bits = reg.ty.bits();
                 // ptxas makes functions of these, which take addresses of both sizes.
-                let function = matches!(m.opcode, "st" | "red") && m.has(".async");
+                let function =
+                    matches!(m.opcode, "st" | "red") && m.has(".async") || m.opcode == "st" && m.has(".bulk");
                 let takes_both = function
                     || match m.opcode {
                         "cp" => !m.has(".bulk"),

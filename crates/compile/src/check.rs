@@ -685,21 +685,29 @@ impl<'m> Checker<'m> {
 
     /// Puts kernels and the functions they call together.
     fn link(&mut self) {
+        let linked = self.files.iter().filter(|f| f.name != crate::runtime::NAME).count() > 1;
         for callable in &self.callables {
-            if let (false, Some((file, at))) = (callable.defined || is_builtin(callable), callable.called) {
-                let d = if self.files.len() > 1 {
-                    let text = format!("no module defines the function `{}`", callable.name);
-                    Diagnostic::new(Code::UnknownName, text, at)
-                        .label("called here")
-                        .note(format!("it is declared {}", self.in_words(callable.declared)))
-                } else {
-                    let text = format!("the function `{}` of another module is not there", callable.name);
-                    Diagnostic::new(Code::UnsupportedFeature, text, at)
-                        .note("kernels that call it cannot be launched; all others can")
-                        .help("load the module that defines it together with this one: `hostwarp run a.ptx b.ptx`")
-                };
-                self.files[file as usize].sink.push(d);
-            }
+            let (false, Some((file, at))) = (callable.defined || is_builtin(callable), callable.called)
+            else {
+                continue;
+            };
+            let of_others = "kernels that call it cannot be launched; all others can";
+            let d = if crate::runtime::launches(callable.name) {
+                let text = format!("device-side launch is not supported yet: `{}`", callable.name);
+                Diagnostic::new(Code::UnsupportedFeature, text, at).note(of_others)
+            } else if linked {
+                let text = format!("no module defines the function `{}`", callable.name);
+                Diagnostic::new(Code::UnknownName, text, at)
+                    .label("called here")
+                    .note(format!("it is declared {}", self.in_words(callable.declared)))
+            } else {
+                self.out.undefined.push(callable.name.to_string());
+                let text = format!("the function `{}` of another module is not there", callable.name);
+                Diagnostic::new(Code::UnsupportedFeature, text, at).note(of_others).help(
+                    "load the module that defines it together with this one: `hostwarp run a.ptx b.ptx`",
+                )
+            };
+            self.files[file as usize].sink.push(d);
         }
         let defined = self.callables.iter().filter(|callable| callable.defined);
         self.out.functions = defined.map(|callable| callable.name.to_string()).collect();

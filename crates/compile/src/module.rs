@@ -16,6 +16,8 @@ pub struct Module {
     pub kernels: Vec<Kernel>,
     /// The names of the functions (`.func`) it defines.
     pub functions: Vec<String>,
+    /// The functions that its one file calls and does not define; device-side launch is not among them.
+    pub undefined: Vec<String>,
     /// The variables in `.global`. In IR their address is `Special::GlobalsBase` plus the symbol's offset.
     pub globals: Image,
     /// The variables in `.const`. In IR their address is the symbol's offset in `Space::Const`.

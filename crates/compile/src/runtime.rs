@@ -17,6 +17,19 @@ fn declared(parsed: &Parsed) -> impl Iterator<Item = Name<'_>> {
     })
 }
 
+/// Whether the device runtime has this function for launches from the device, which are not there yet.
+pub(crate) fn launches(name: &str) -> bool {
+    const OWN: [&str; 6] = [
+        "cudaGetParameterBuffer",
+        "cudaGetParameterBufferV2",
+        "cudaLaunchDevice",
+        "cudaLaunchDeviceV2",
+        "cudaGraphLaunch",
+        "cudaGetCurrentGraphExec",
+    ];
+    name.starts_with("__cudaCDP2") || OWN.contains(&name)
+}
+
 /// The library, if one of the modules declares a function that it has.
 pub(crate) fn library(modules: &[(&str, &Parsed)]) -> Option<Parsed> {
     let defines = |name: &str| name.starts_with("cudaCG") && TEXT.contains(&format!(" {name}("));

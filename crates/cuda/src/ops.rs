@@ -274,7 +274,7 @@ impl Op {
     /// Does it.
     pub fn run(&self, state: &State) -> Result<(), Error> {
         match self {
-            Op::Kernel(launch) => launch.builder().run().map(drop),
+            Op::Kernel(launch) => launch.builder().engine(state.engine).run().map(drop),
             Op::Copy(copy) => copy.run(state),
             Op::Fill(fill) => fill.run(state),
             Op::Value { at, value, wide } => {

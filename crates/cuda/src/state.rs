@@ -6,7 +6,7 @@ use crate::graph::{Capture, GraphExec, SharedGraph};
 use crate::log;
 use hostwarp::memory::FaultKind;
 use hostwarp::memory::map::GLOBAL_BASE;
-use hostwarp::{Device, Error, Event, Kernel, KernelFaultKind, Module, Profile, Stream};
+use hostwarp::{Device, Engine, Error, Event, Kernel, KernelFaultKind, Module, Profile, Stream};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -21,6 +21,8 @@ pub struct State {
     pub sm: (i32, i32),
     /// Whose bits.
     pub profile: Profile,
+    /// Which engine runs the kernels: `HOSTWARP_ENGINE`.
+    pub engine: Engine,
     /// Bytes of device memory in all.
     pub capacity: u64,
     /// Whether allocations end where a GPU's do, not where the program asked.
@@ -310,12 +312,18 @@ impl State {
             Ok("sm_90") => Profile::Sm90,
             _ => Profile::default(),
         };
+        let engine = match std::env::var("HOSTWARP_ENGINE").as_deref() {
+            Ok("interp") => Engine::Interp,
+            Ok("jit") => Engine::Jit,
+            _ => Engine::Auto,
+        };
         Ok(State {
             capacity: device.memory().info().capacity,
             device,
             pad: std::env::var_os("HOSTWARP_PAD").is_some_and(|v| !v.is_empty() && v != "0"),
             sm: parse_sm(),
             profile,
+            engine,
             objects: RwLock::default(),
             next: AtomicUsize::new(0x10),
             sticky: AtomicI32::new(0),

@@ -289,6 +289,21 @@ fn a_linker_answers_what_a_loader_takes() {
             assert_eq!(added, 0);
         }
         assert_eq!(cuLinkComplete(linker, &mut data, &mut size), 0);
+        // The caller alone: an error of the linker that names what is missing.
+        let (mut alone, mut log) = (0, [0u8; 256]);
+        let mut values = [log.as_mut_ptr().cast(), std::ptr::without_provenance_mut(log.len())];
+        assert_eq!(cuLinkCreate_v2(2, [5, 6].as_ptr(), values.as_mut_ptr(), &mut alone), 0);
+        let bytes = caller.to_bytes_with_nul();
+        let from = bytes.as_ptr().cast();
+        assert_eq!(
+            cuLinkAddData_v2(alone, 1, from, bytes.len(), c"a.ptx".as_ptr(), 0, null(), null_mut()),
+            0
+        );
+        let (mut nothing, mut none) = (null_mut(), 0);
+        assert_eq!(cuLinkComplete(alone, &mut nothing, &mut none), 209);
+        assert_eq!(cuLinkDestroy(alone), 0);
+        let said = CStr::from_bytes_until_nul(&log).expect("a NUL").to_string_lossy();
+        assert!(said.contains("undefined reference to 'twice' in 'a.ptx'"), "{said}");
         assert_eq!(cuLibraryLoadData(&mut library, data, null(), null_mut(), 0, null(), null(), 0), 0);
         assert_eq!(cuLinkDestroy(linker), 0);
         assert_eq!(cuLibraryGetKernel(&mut kernel, library, c"k".as_ptr()), 0);

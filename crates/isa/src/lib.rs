@@ -8,6 +8,7 @@
 mod errata;
 pub mod form;
 mod instances;
+mod lenient;
 pub mod manual;
 mod matching;
 mod meaning;

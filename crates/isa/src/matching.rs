@@ -188,7 +188,7 @@ impl Match {
             Class::Wide(i) => ty(i).and_then(Ty::doubled),
             Class::Video32 => Some(Ty::B32),
             Class::List(_, Of::Is(t)) => Some(t),
-            Class::List(_, Of::Slot(i)) => Some(in_registers(self.mods[i])),
+            Class::List(_, Of::Slot(i)) => Some(in_registers(self.parsed, self.mods[i])),
             Class::Label | Class::Name | Class::Tuple | Class::Handle | Class::Operand => None,
         }
     }
@@ -284,6 +284,11 @@ pub(crate) fn stand_first(instr: &Instr<'_>, parts: &[&str]) -> Result<(), Strin
             Err(format!("`{part}` is part of the opcode and stands right behind `{}`", instr.opcode))
         }
     }
+}
+
+/// As [`whole_addresses`], of the first operand alone.
+pub(crate) fn whole_first_address(instr: &Instr<'_>) -> Result<(), String> {
+    whole_addresses(&Instr { operands: &instr.operands[..1.min(instr.operands.len())], ..*instr })
 }
 
 /// A rule: addresses in registers have 32 or 64 bits. Others can be read from narrower ones; what ptxas makes a function of cannot.
@@ -417,8 +422,11 @@ fn try_form(
             };
             for (slot, _, op) in parts {
                 match fits(slot, op, parsed, &mods) {
-                    Err(_) if passes(opcode, slot, op, parsed, &mods) => unclear = Some(index),
+                    Err(_) if crate::lenient::passes(opcode, slot, op, parsed, &mods) => {
+                        unclear = Some(index)
+                    }
                     Err(why) => blame(4, Misfit::Operand { index, why }),
+                    Ok(()) if crate::lenient::holds_predicates(opcode, op) => unclear = Some(index),
                     Ok(()) => {}
                 }
             }
@@ -549,63 +557,8 @@ fn keeps_its_place(m: &str) -> bool {
     Ty::parse(m).is_some() || NARROW.contains(&m)
 }
 
-/// Instructions that ptxas has a grammar of their own for, without selectors.
-const BARE: &[&str] = &[
-    "bar", "barrier", "match", "vote", "redux", "ldmatrix", "stmatrix", "bfe", "bfi", "shfl", "wmma", "mma",
-    "txq", "red",
-];
-
-/// What ptxas lets pass and no manual has: sums as integers, whatever the widths, and the selector `.b01` on a register of 32 bits.
-fn passes(
-    opcode: &str,
-    slot: &OperandSlot,
-    op: &Operand<'_>,
-    parsed: &Parsed,
-    mods: &[Option<&'static str>],
-) -> bool {
-    let vector = matches!(slot.class, Class::Vector(_))
-        && mods.iter().flatten().any(|m| matches!(*m, ".v2" | ".v4" | ".v8"));
-    let video = vector || crate::video::ROOMS.iter().any(|r| r.opcodes.contains(&opcode));
-    if video || slot.address || op.neg || op.not {
-        return false;
-    }
-    let want = match slot.class {
-        Class::Is(t) => Some(t),
-        Class::Slot(i) | Class::AtLeast(i) | Class::Vector(i) | Class::Any(i) => mods[i].and_then(Ty::parse),
-        Class::Wide(i) => mods[i].and_then(Ty::parse).and_then(Ty::doubled),
-        _ => None,
-    };
-    match (&op.kind, want) {
-        (OperandKind::Reg(ty), Some(_)) if op.selector == Some(".b01") => {
-            let bare = Operand { selector: None, ..op.clone() };
-            !BARE.contains(&opcode)
-                && !parsed.form.later
-                && (ty.bits() == 32 || *ty == Ty::Pred)
-                && slot.selector.is_none()
-                && fits(slot, &bare, parsed, mods).is_ok()
-        }
-        (OperandKind::Reg(Ty::F16x2), Some(Ty::Pred)) => {
-            opcode == "vote" || matches!(slot.class, Class::Slot(_))
-        }
-        (OperandKind::Reg(ty), Some(want)) => {
-            // A type that the instruction names is one of any width.
-            let named = !matches!(slot.class, Class::Is(t) if !mods.contains(&Some(t.text())));
-            let whole = |t: Ty| matches!(t.kind(), Kind::Unsigned | Kind::Signed);
-            let bits = |t: Ty| t.kind() == Kind::Bits;
-            let halves = *ty == Ty::F16x2 && whole(want);
-            let kinds = halves || bits(*ty) || bits(want) || whole(*ty) && whole(want) || *ty == want;
-            let plain = slot.immediate && !slot.constant && op.selector.is_none();
-            op.sum && named && plain && kinds && *ty != Ty::Pred && want != Ty::Pred
-        }
-        (OperandKind::Name, Some(want)) => {
-            op.sum && slot.immediate && !slot.constant && !want.is_float() && want != Ty::Pred
-        }
-        _ => false,
-    }
-}
-
 /// Whether an operand may stand in a place.
-fn fits(
+pub(crate) fn fits(
     slot: &OperandSlot,
     op: &Operand<'_>,
     parsed: &Parsed,
@@ -675,7 +628,7 @@ fn fits(
         Class::List(count, of) => {
             let want = match of {
                 Of::Is(t) => t,
-                Of::Slot(i) => in_registers(mods[i]),
+                Of::Slot(i) => in_registers(parsed, mods[i]),
             };
             return list_fits(count, want, slot, op);
         }
@@ -759,9 +712,11 @@ fn fits(
 }
 
 /// What a register holds of values of a type: two halves or four bytes share one of 32 bits.
-fn in_registers(modifier: Option<&'static str>) -> Ty {
+fn in_registers(parsed: &Parsed, modifier: Option<&'static str>) -> Ty {
+    let opcode = parsed.form.syntax.split('.').next().unwrap_or_default();
     match modifier.and_then(Ty::parse) {
         Some(t @ (Ty::F32 | Ty::F64 | Ty::S32 | Ty::U32 | Ty::B64 | Ty::B128)) => t,
+        Some(Ty::F16) if matches!(opcode, "mma" | "wmma") => Ty::F16x2,
         _ => Ty::B32,
     }
 }
@@ -779,8 +734,10 @@ fn list_fits(count: u8, want: Ty, slot: &OperandSlot, op: &Operand<'_>) -> Resul
     if elements.iter().all(|e| e.kind == OperandKind::Sink) {
         return Err("must have a register, not only `_`".into());
     }
+    // One element declared as bits makes bits of all.
+    let bits = go_together(elements)?;
     elements.iter().try_for_each(|e| match &e.kind {
-        OperandKind::Reg(r) if want.accepts(*r) => Ok(()),
+        OperandKind::Reg(r) if want.accepts(*r) || bits && r.bits() == want.bits() => Ok(()),
         OperandKind::Reg(r) => Err(format!("has an element of type {r}, but {want} is wanted")),
         OperandKind::Sink if slot.dest => Ok(()),
         OperandKind::Int | OperandKind::Float(_) if slot.immediate => constant(want, &e.kind),

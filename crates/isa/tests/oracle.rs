@@ -66,6 +66,10 @@ const ELSEWHERE: &[(&str, Elsewhere)] = &[
     ("barrier", FLOW),
     ("bra", FLOW),
     ("brkpt", Unchecked("a GPU without a debugger faults; `hostwarp/tests/faults.rs` has it")),
+    (
+        "clusterlaunchcontrol",
+        Unchecked("what it answers is opaque; `tests/kernels/launch_control.ptx` has it"),
+    ),
     ("cos", APPROXIMATE),
     (
         "cp",

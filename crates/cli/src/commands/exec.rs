@@ -23,6 +23,9 @@ pub struct Exec {
     /// Whose bits: isa (the manual) or sm_90 (an H200).
     #[arg(long, value_name = "PROFILE", value_parser = ["isa", "sm_90"])]
     profile: Option<String>,
+    /// Which engine runs the kernels; auto: the interpreter first, the jit when it pays.
+    #[arg(long, value_name = "ENGINE", value_parser = ["auto", "interp", "jit"])]
+    engine: Option<String>,
     /// The compute capability the device claims, e.g. 80.
     #[arg(long, value_name = "SM")]
     sm: Option<u32>,
@@ -68,6 +71,9 @@ impl Exec {
         }
         if let Some(profile) = &self.profile {
             command.env("HOSTWARP_PROFILE", profile);
+        }
+        if let Some(engine) = &self.engine {
+            command.env("HOSTWARP_ENGINE", engine);
         }
         if let Some(sm) = self.sm {
             command.env("HOSTWARP_SM", sm.to_string());

@@ -95,6 +95,14 @@ fn add(handle: Handle, bytes: Vec<u8>, name: &str) -> Result<(), Code> {
     Ok(())
 }
 
+/// What the one text that was added calls and does not define. Several are an error to the compiler already.
+fn undefined(texts: &[(String, Vec<u8>)], module: &Module) -> Option<String> {
+    let name = texts.first().map_or("", |(name, _)| name);
+    let of = |function: &String| format!("error   : undefined reference to '{function}' in '{name}'");
+    let lines: Vec<String> = module.compiled().undefined.iter().map(of).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
 api! {
     fn cuLinkCreate_v2(count: c_uint, options: *const c_int, values: *mut *mut c_void, to: *mut Handle) {
         // SAFETY: the caller's promise, here and below: the log's buffers are there as long as the linker.
@@ -134,6 +142,11 @@ api! {
             log::explain(&error.to_string());
             state::code_of(&error)
         })?;
+        if let Some(undefined) = undefined(&linker.texts, &module) {
+            linker.logs.write(&undefined);
+            log::explain(&format!("cuLinkComplete: {undefined}"));
+            return Err(errors::NO_BINARY_FOR_GPU);
+        }
         linker.logs.write("");
         state.keep_linked(image.clone(), module);
         linker.linked = image;

@@ -91,11 +91,25 @@ fn give(stub: *const c_void) -> Result<Handle, Code> {
     Ok(kernel)
 }
 
+/// The managed variable that lies at an address.
+fn managed_at(address: usize) -> Option<(usize, String)> {
+    registered(|all| {
+        all.binaries.iter().filter(|(_, binary)| binary.module.is_some()).find_map(|(number, binary)| {
+            let lies = |(pointer, _): &&(usize, String)| {
+                // SAFETY: the program registered the pointer, and the module that gave it its value is loaded.
+                address == unsafe { std::ptr::with_exposed_provenance::<usize>(*pointer).read() }
+            };
+            binary.managed.iter().find(lies).map(|(_, name)| (*number, name.clone()))
+        })
+    })
+}
+
 /// Address and size of the variable behind a host symbol.
 pub fn variable_of(symbol: *const c_void) -> Result<(u64, u64), Code> {
     let state = ensure()?;
     let found = registered(|all| all.variables.get(&symbol.addr()).cloned());
-    let (binary, name) = found.ok_or(errors::INVALID_SYMBOL)?;
+    // What C++ passes for a managed variable is where it lies, which the registered pointer holds.
+    let (binary, name) = found.or_else(|| managed_at(symbol.addr())).ok_or(errors::INVALID_SYMBOL)?;
     driver::variable(state, module_of(binary)?, &name)
 }
 

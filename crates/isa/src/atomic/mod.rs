@@ -6,7 +6,7 @@ mod ops;
 
 pub(crate) use ops::one as combine;
 
-use crate::matching::{stand_first, whole_addresses};
+use crate::matching::{stand_first, whole_addresses, whole_first_address};
 use crate::{Form, Instr, Match, OperandKind, Room, Since, since};
 use hostwarp_ir::Space;
 
@@ -69,6 +69,7 @@ const LATER: &[(&str, Since)] = needs!((".b64", since(10, 32)), (".u64", since(1
 
 const FLUSH: &str = "`.add.f32` flushes subnormal operands and results to zero in global memory and keeps them in shared memory; NaN results of `.add.f64`, the operand's \
                      before what memory held, are made quiet in shared memory only; with a generic address the address decides.";
+const KEPT: &str = "`.add.noftz.f32` (PTX 9.4) keeps subnormals wherever it is; a NaN result is 0x7fffffff, as without `.noftz` (no GPU has been asked).";
 const HALVES: &str =
     "The two halves of a packed type, and the elements of a vector, are each atomic for themselves.";
 
@@ -143,23 +144,20 @@ pub const ATOM: Room = Room {
             sets!(SEM, ".add .min .max", ".f16 .f16x2 .bf16 .bf16x2"),
             since(81, 90),
         ),
-        // No GPU of that version has shown what it does to a NaN.
         Form::new(
             "atom{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.type  d:.type?, [a]:b64, b:.type{, cache-policy:u64}",
             sets!(SEM, ".add", ".f32"),
             since(94, 90),
-        )
-        .later(),
+        ),
         Form::new(
             "atom{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.vec.type  d:vec.type, [a]:b64, b:vec.type{, cache-policy:u64}",
             sets!(SEM, ".add", ".f32"),
             since(94, 90),
-        )
-        .later(),
+        ),
     ],
     rule: Some(rule),
     meaning: ops::meaning,
-    notes: &[FLUSH, HALVES, "`_` may stand for `d`."],
+    notes: &[FLUSH, KEPT, HALVES, "`_` may stand for `d`."],
 };
 
 /// `red`
@@ -213,14 +211,12 @@ pub const RED: Room = Room {
             "red{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.type  [a]:b64, b:.type{, cache-policy:u64}",
             sets!(RED_SEM, ".add", ".f32"),
             since(94, 90),
-        )
-        .later(),
+        ),
         Form::new(
             "red{.sem}{.scope}{.space}.op.noftz{.level::cache_hint}.vec.type  [a]:b64, b:vec.type{, cache-policy:u64}",
             sets!(RED_SEM, ".add", ".f32"),
             since(94, 90),
-        )
-        .later(),
+        ),
         Form::new(
             "red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type  [a]:b64, b:.type, [mbar]:b64",
             sets!(RED_SEM, ".inc .dec", ".u32"),
@@ -273,12 +269,11 @@ pub const RED: Room = Room {
             "red.async{.mmio}.release.scope{.global}.op.type  [a]:b64, b:.type",
             &[(".scope", ".gpu .sys"), (".op", ".add"), (".type", ".u32 .s32 .u64 .s64")],
             since(87, 100),
-        )
-        .later(),
+        ),
     ],
     rule: Some(|m, instr| if m.has(".async") { asynchronous(m, instr) } else { rule(m, instr) }),
     meaning: ops::meaning,
-    notes: &[FLUSH, HALVES],
+    notes: &[FLUSH, KEPT, HALVES],
 };
 
 fn asynchronous(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
@@ -286,7 +281,8 @@ fn asynchronous(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     if m.has(".mmio") && !m.has(".sys") {
         return Err("`.mmio` needs the scope `.sys`".into());
     }
-    whole_addresses(instr)
+    // Only what is in the CTA's own window can be read from a narrower register.
+    if m.has(".shared::cluster") { whole_first_address(instr) } else { whole_addresses(instr) }
 }
 
 fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {

@@ -89,6 +89,7 @@ fn float_add(cx: &mut Cx<'_>, mem: Mem, address: Value, b: Value, ty: Ty) -> Val
     };
     match mem.space {
         Space::Shared => add(cx, false, guard),
+        _ if cx.has(".noftz") => add(cx, false, guard),
         Space::Generic if cx.b.ty(address) == Type::I64 => {
             let window = cx.b.int_imm(IntBin::ShrU, address, 32);
             let shared = cx.b.cmp_imm(IntCmp::Eq, window, Space::Shared.window() >> 32);

@@ -4,6 +4,7 @@ pub mod barrier;
 pub mod branch;
 pub mod cluster;
 pub mod fence;
+pub mod launch_control;
 pub mod pause;
 pub mod stack;
 
@@ -20,6 +21,7 @@ pub static ROOMS: &[Room] = &[
     cluster::SETMAXNREG,
     fence::MEMBAR,
     fence::FENCE,
+    launch_control::ROOM,
     branch::BRKPT,
     pause::NANOSLEEP,
     pause::PMEVENT,

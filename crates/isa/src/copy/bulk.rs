@@ -24,6 +24,10 @@ pub(super) fn meaning(cx: &mut Cx<'_>) -> Outcome {
     let out = cx.has(".bulk_group");
     if cx.has(".reduce") {
         reduce(cx, to, from, n, out, guard);
+    } else if cx.has(".cp_mask") {
+        masked(cx, to, from, n, guard);
+    } else if cx.has(".ignore_oob") {
+        inner(cx, to, from, n, guard);
     } else if out {
         let shared = low_half(cx, from);
         let operand = pair(cx, shared, n);
@@ -40,6 +44,78 @@ pub(super) fn meaning(cx: &mut Cx<'_>) -> Outcome {
         complete_tx(cx, n, guard);
     }
     Ok(())
+}
+
+/// Where an address or the number of bytes is no multiple of 16. A copy of all of them says what is wrong.
+fn misfits(cx: &mut Cx<'_>, to: Value, from: Value, n: Value, guard: Option<Value>) -> Value {
+    let [to, from, n] = [to, from, n].map(|v| cx.b.zext(v, Elem::I64));
+    let any = cx.b.or(to, from);
+    let any = cx.b.or(any, n);
+    let rest = cx.b.int_imm(IntBin::And, any, 15);
+    let odd = cx.b.cmp_imm(IntCmp::Ne, rest, 0);
+    match guard {
+        Some(guard) => cx.b.and(guard, odd),
+        None => odd,
+    }
+}
+
+/// All but a few bytes at both ends, which need not be there; what is to come there is left as it was.
+fn inner(cx: &mut Cx<'_>, to: Value, from: Value, n: Value, guard: Option<Value>) {
+    let odd = misfits(cx, to, from, n, guard);
+    let (shared, source) = (low_half(cx, to), generic(cx, from, Space::Global));
+    let operand = pair(cx, shared, n);
+    system(cx, SystemCall::CopyIn, source, operand, Some(odd));
+    let (left, right) = (cx.src("left"), cx.src("right"));
+    let ends = cx.b.add(left, right);
+    let some = cx.b.cmp(IntCmp::LtU, ends, n);
+    let even = cx.b.not(odd);
+    let some = cx.b.and(some, even);
+    let acts = match guard {
+        Some(guard) => cx.b.and(guard, some),
+        None => some,
+    };
+    let shared = cx.b.add(shared, left);
+    let bytes = cx.b.int(IntBin::Sub, n, ends);
+    let operand = pair(cx, shared, bytes);
+    let left = cx.b.zext(left, Elem::I64);
+    let source = cx.b.add(source, left);
+    system(cx, SystemCall::CopyFew, source, operand, Some(acts));
+}
+
+/// Of every 16 bytes those whose bit is set, one by one.
+fn masked(cx: &mut Cx<'_>, to: Value, from: Value, n: Value, guard: Option<Value>) {
+    let odd = misfits(cx, to, from, n, guard);
+    let (shared, target) = (low_half(cx, from), generic(cx, to, Space::Global));
+    let operand = pair(cx, shared, n);
+    system(cx, SystemCall::CopyOut, target, operand, Some(odd));
+    let mask = cx.src("mask");
+    let mask = cx.b.zext(mask, Elem::I32);
+    let done = cx.b.new_var(Type::I32);
+    let zero = cx.b.iconst(Type::I32, 0);
+    cx.b.set(done, zero);
+    let (head, body, after) = (cx.b.new_block(), cx.b.new_block(), cx.b.new_block());
+    match guard {
+        None => cx.b.jump(head),
+        Some(guard) => cx.b.branch(guard, head, after),
+    }
+    cx.b.switch_to(head);
+    let offset = cx.b.get(done);
+    let more = cx.b.cmp(IntCmp::LtU, offset, n);
+    cx.b.branch(more, body, after);
+    cx.b.switch_to(body);
+    let bit = cx.b.int_imm(IntBin::And, offset, 15);
+    let bit = cx.b.int(IntBin::ShrU, mask, bit);
+    let bit = cx.b.int_imm(IntBin::And, bit, 1);
+    let takes = cx.b.cmp_imm(IntCmp::Ne, bit, 0);
+    let source = cx.b.add(shared, offset);
+    let byte = cx.b.guarded(Op::Load(Mem::weak(Space::Shared)), &[source], Some(takes), Type::I8);
+    let wide = cx.b.zext(offset, Elem::I64);
+    let at = cx.b.add(target, wide);
+    cx.b.effect(Op::Store(Mem::weak(Space::Generic)), &[at, byte], Some(takes));
+    let next = cx.b.int_imm(IntBin::Add, offset, 1);
+    cx.b.set(done, next);
+    cx.b.jump(head);
+    cx.b.switch_to(after);
 }
 
 /// Element by element, lowest address first.

@@ -39,6 +39,9 @@ fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     if d.selector.is_some() || a.selector.is_some() {
         return Err("a register takes no selector here".into());
     }
+    if m.unclear.is_some() && m.get(".vec").is_none() {
+        return with_predicates(ty, d, a);
+    }
     if let Some(vec) = m.get(".vec") {
         if vec == ".v4" && ty.bits() > 32 {
             return Err("at most 128 bits can be moved at once".into());
@@ -110,14 +113,41 @@ fn elements(ty: Ty, es: &[Operand<'_>], dest: bool) -> Result<(), String> {
         return Err(format!("a vector has 2 or 4 elements, not {}", es.len()));
     }
     go_together(es).map_err(|why| format!("a vector {why}"))?;
+    let is_float = |e: &Operand<'_>| matches!(e.kind, OperandKind::Float(_));
+    if es.iter().any(is_float) && !es.iter().any(|e| matches!(e.kind, OperandKind::Reg(_))) {
+        return Err("an element must be a register".into());
+    }
     es.iter().try_for_each(|e| match e.kind {
         OperandKind::Reg(Ty::Pred) => Err("a predicate is no element of a vector".to_string()),
         OperandKind::Reg(reg) if reg.bits() * es.len() as u32 == ty.bits() => Ok(()),
         OperandKind::Reg(reg) => Err(format!("{} elements of type {reg} are not as wide as {ty}", es.len())),
         OperandKind::Sink if dest => Ok(()),
         OperandKind::Int if !dest => Ok(()),
+        OperandKind::Float(Some(bits)) if !dest && bits * es.len() as u32 == ty.bits() => Ok(()),
+        OperandKind::Special(reg) if !dest && reg.bits() * es.len() as u32 == ty.bits() => Ok(()),
         _ => Err("an element must be a register".into()),
     })
+}
+
+/// A vector of bits with predicates in it on one side, a register of bits on the other.
+fn with_predicates(ty: Ty, d: &Operand<'_>, a: &Operand<'_>) -> Result<(), String> {
+    let no_predicate = || Err("a predicate is no element of a vector".to_string());
+    let (OperandKind::Vector(es), OperandKind::Reg(whole)) = (match (&d.kind, &a.kind) {
+        (OperandKind::Vector(_), other) => (&d.kind, other),
+        (other, vector) => (vector, other),
+    }) else {
+        return no_predicate();
+    };
+    let share = ty.bits() / es.len().max(1) as u32;
+    let element = |e: &Operand<'_>| match e.kind {
+        OperandKind::Reg(reg) => reg == Ty::Pred || reg.kind() == Kind::Bits && reg.bits() == share,
+        _ => false,
+    };
+    let first_is_whole = es.iter().any(|e| !matches!(e.kind, OperandKind::Reg(Ty::Pred)));
+    match matches!(es.len(), 2 | 4) && first_is_whole && es.iter().all(element) && ty.accepts(*whole) {
+        true => Ok(()),
+        false => no_predicate(),
+    }
 }
 
 /// The first PTX versions had 16-bit thread indices and a 32-bit grid number; ptxas still takes those widths.

@@ -4,9 +4,9 @@
 
 use super::{L1_EVICTION, L2_EVICTION, SCOPES, TYPES, VEC, WIDE_VEC, access, access_rule};
 use crate::copy::complete_tx;
-use crate::matching::{stand_first, whole_addresses};
+use crate::matching::{stand_first, whole_addresses, whole_first_address};
 use crate::{Cx, Form, Instr, Match, Operand, OperandKind, Outcome, Room, Since, since};
-use hostwarp_ir::{Op, Order, Type};
+use hostwarp_ir::{Elem, IntBin, IntCmp, Op, Order, Type};
 
 const SHARED: &str = ".global .shared .shared::cta .shared::cluster";
 const SETS: &[(&str, &str)] = &[
@@ -111,9 +111,10 @@ pub const ROOM: Room = Room {
             since(81, 90),
         )
         .needs(&[(".b128", since(92, 90))]),
-        Form::new("st.async{.mmio}{.release}.scope{.global}.small  [a]:b64, b:.small", ASYNC, since(87, 100)).later(),
+        Form::new("st.async{.mmio}{.release}.scope{.global}.small  [a]:b64, b:.small", ASYNC, since(87, 100)),
         Form::new("st.async{.global}.small  [a]:b64, b:.small", ASYNC, since(87, 100)).undocumented().later(),
-        Form::new("st.bulk{.weak}{.own}  [a]:b64@.shared, b:u64<0../8>, c:u64#<0..0>", ASYNC, since(86, 100)).later(),
+        Form::new("st.bulk{.weak}{.own}  [a]:b64@.shared, b:u64<0../8>, c:u64#<0..0>", ASYNC, since(86, 100)),
+        Form::new("st.bulk{.weak}{.own}  [a]:b64@.shared, b:u32!, c:u64#<0..0>", ASYNC, since(90, 100)),
         Form::new(
             "st{.weak}{.ss}{.level1::eviction_priority}{.level2::eviction_priority}.level::cache_hint.vec.type  [a]:b64, b:vec.type, cache-policy:u64",
             WIDE,
@@ -145,7 +146,7 @@ pub const ROOM: Room = Room {
             since(88, 100),
         ),
     ],
-    rule: Some(|m, instr| if m.parsed.form.later || m.has(".async") { asynchronous(m, instr) } else { access_rule(m) }),
+    rule: Some(|m, instr| if m.parsed.form.later || m.has(".async") || m.has(".bulk") { asynchronous(m, instr) } else { access_rule(m) }),
     meaning,
     notes: &[],
 };
@@ -163,7 +164,11 @@ fn asynchronous(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     {
         return Err("an address in `.shared::cta` is in a register here".into());
     }
-    whole_addresses(instr)?;
+    if has(".shared::cluster") {
+        whole_first_address(instr)?;
+    } else {
+        whole_addresses(instr)?;
+    }
     let wider = |o: &Operand<'_>| matches!(o.kind, OperandKind::Reg(ty) if m.ty(".type").is_some_and(|t| t.bits() != ty.bits()));
     if has(".mbarrier::complete_tx::bytes")
         && instr.operands.get(1).is_some_and(|b| match &b.kind {
@@ -180,7 +185,39 @@ fn asynchronous(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// Zeros, eight bytes at a time.
+fn fill(cx: &mut Cx<'_>) {
+    let (address, size) = (cx.src("a"), cx.src("b"));
+    let size = cx.b.zext(size, Elem::I64);
+    let zero = cx.b.iconst(Type::I64, 0);
+    let done = cx.b.new_var(Type::I64);
+    cx.b.set(done, zero);
+    let (head, body, after) = (cx.b.new_block(), cx.b.new_block(), cx.b.new_block());
+    match cx.guard {
+        None => cx.b.jump(head),
+        Some(guard) => cx.b.branch(guard, head, after),
+    }
+    cx.b.switch_to(head);
+    let offset = cx.b.get(done);
+    let more = cx.b.cmp(IntCmp::LtU, offset, size);
+    cx.b.branch(more, body, after);
+    cx.b.switch_to(body);
+    let elem = cx.b.ty(address).elem;
+    let offset_there = cx.b.zext(offset, elem);
+    let at = cx.b.add(address, offset_there);
+    let mem = access(cx, Order::Weak);
+    cx.b.effect(Op::Store(mem), &[at, zero], None);
+    let next = cx.b.int_imm(IntBin::Add, offset, 8);
+    cx.b.set(done, next);
+    cx.b.jump(head);
+    cx.b.switch_to(after);
+}
+
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
+    if cx.has(".bulk") {
+        fill(cx);
+        return Ok(());
+    }
     let (address, elements) = (cx.src("a"), cx.elements("b"));
     let whole = cx.b.build(&elements);
     let mem = access(cx, Order::Weak);

@@ -1,7 +1,6 @@
 //! Instructions that are known and checked but have no meaning yet: every form of theirs is reported as not supported. A family that gets a meaning
 //! moves out of here.
 
-pub mod cluster;
 pub mod copy;
 pub mod surface;
 pub mod tcgen05;
@@ -15,7 +14,6 @@ use crate::{Form, Instr, Kind, Match, Operand, OperandKind, Room, Rule, Ty};
 pub const ROOMS: &[Room] = &[
     copy::MULTIMEM,
     copy::TENSORMAP,
-    cluster::CLUSTERLAUNCHCONTROL,
     texture::TEX,
     texture::TLD4,
     texture::TXQ,

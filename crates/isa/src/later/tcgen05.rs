@@ -4,7 +4,7 @@
 
 use super::{TENSOR_MEMORY, count, operand, room};
 use crate::matching::{stand_first, whole_addresses};
-use crate::{Form, Instr, Kind, Match, Operand, OperandKind, Room, since};
+use crate::{Form, Instr, Kind, Match, Operand, OperandKind, Room, Ty, since};
 
 const SETS: &[(&str, &str)] = &[
     (".group", ".cta_group::1 .cta_group::2"),
@@ -23,6 +23,8 @@ const SETS: &[(&str, &str)] = &[
         ".collector::b0::fill .collector::b0::use .collector::b0::lastuse .collector::b0::discard .collector::b1::fill .collector::b1::use .collector::b1::lastuse .collector::b1::discard .collector::b2::fill .collector::b2::use .collector::b2::lastuse .collector::b2::discard .collector::b3::fill .collector::b3::use .collector::b3::lastuse .collector::b3::discard",
     ),
     (".dot", ".ashift"),
+    (".packing", ".b8x16 .b6x16_p32 .b4x16_p64"),
+    (".packing2", ".b8x16 .b6x16_p32 .b4x16_p64"),
     (".cluster", ".shared::cluster"),
 ];
 
@@ -42,9 +44,9 @@ pub const ROOM: Room = room(
     "9.7.17",
     &[
         form!("tcgen05.alloc.group.sync.aligned{.ss}.b32  [d]:b64@.shared, n:u32<2^32..512>"),
-        form!("tcgen05.dealloc.group.sync.aligned.b32  t:b32!, n:u32<2^32..512>"),
+        form!("tcgen05.dealloc.group.sync.aligned.b32  t:b32, n:u32<2^32..512>"),
         form!("tcgen05.alloc.exclusive.group.sync.aligned{.ss}.b32  [d]:b64@.shared, n:u32<2^32..512>", 94),
-        form!("tcgen05.dealloc.exclusive.group.sync.aligned.b32  t:b32!, n:u32<2^32..512>", 94),
+        form!("tcgen05.dealloc.exclusive.group.sync.aligned.b32  t:b32, n:u32<2^32..512>", 94),
         form!("tcgen05.relinquish_alloc_permit.group.sync.aligned"),
         form!("tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32  d:*b32, [t]:b32"),
         form!("tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32  d:*b32, [t]:b32, h:u32#"),
@@ -65,61 +67,65 @@ pub const ROOM: Room = room(
         form!(
             "tcgen05.commit.group.mbarrier::arrive::one{.cluster}.multicast::cluster.b64  [mbar]:b64@.shared, mask:u16<0..65535>"
         ),
-        form!("tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64, i:b32!, p:pred<0..1>"),
         form!(
-            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
+            "tcgen05.mma.group.kind{.dot}{.usage}{.packing}{.packing2}  [d]:b32, a:b64, b:b64, i:b32, {!}p:pred"
         ),
         form!(
-            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64, i:b32!, p:pred<0..1>, s:u32#<0..15>"
-        ),
-        form!("tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64, i:b32!, p:pred<0..1>"),
-        form!(
-            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
+            "tcgen05.mma.group.kind{.dot}{.usage}{.packing}{.packing2}  [d]:b32, a:b64, b:b64, i:b32, m:operand, {!}p:pred{, s:u32#<0..15>}"
         ),
         form!(
-            "tcgen05.mma.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64, i:b32!, p:pred<0..1>, s:u32#<0..15>"
+            "tcgen05.mma.group.kind{.dot}{.usage}{.packing}{.packing2}  [d]:b32, a:b64, b:b64, i:b32, {!}p:pred, s:u32#<0..15>"
         ),
         form!(
-            "tcgen05.mma.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, a:b64!, b:b64, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
+            "tcgen05.mma.group.kind{.dot}{.usage}{.packing}{.packing2}  [d]:b32, [a]:b32, b:b64, i:b32, {!}p:pred"
         ),
         form!(
-            "tcgen05.mma.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, [a]:b32, b:b64, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
+            "tcgen05.mma.group.kind{.dot}{.usage}{.packing}{.packing2}  [d]:b32, [a]:b32, b:b64, i:b32, m:operand, {!}p:pred{, s:u32#<0..15>}"
         ),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64, [e]:b32, i:b32!, p:pred<0..1>"
+            "tcgen05.mma.group.kind{.dot}{.usage}{.packing}{.packing2}  [d]:b32, [a]:b32, b:b64, i:b32, {!}p:pred, s:u32#<0..15>"
         ),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64, [e]:b32, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
+            "tcgen05.mma.group.mxkind.block_scale{.scale}{.usage}{.packing}{.packing2}  [d]:b32, a:b64, b:b64, i:b32, [x]:b32, [y]:b32, {!}p:pred"
         ),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, a:b64!, b:b64, [e]:b32, i:b32!, p:pred<0..1>, s:u32#<0..15>"
+            "tcgen05.mma.group.mxkind.block_scale{.scale}{.usage}{.packing}{.packing2}  [d]:b32, [a]:b32, b:b64, i:b32, [x]:b32, [y]:b32, {!}p:pred"
         ),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32!, p:pred<0..1>"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}{.packing}{.packing2}  [d]:b32, a:b64, b:b64, [e]:b32, i:b32, {!}p:pred"
         ),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32!, m:operand, p:pred<0..1>{, s:u32#<0..15>}"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}{.packing}{.packing2}  [d]:b32, a:b64, b:b64, [e]:b32, i:b32, m:operand, {!}p:pred{, s:u32#<0..15>}"
         ),
         form!(
-            "tcgen05.mma.sp.group.kind{.dot}{.usage}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32!, p:pred<0..1>, s:u32#<0..15>"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}{.packing}{.packing2}  [d]:b32, a:b64, b:b64, [e]:b32, i:b32, {!}p:pred, s:u32#<0..15>"
         ),
         form!(
-            "tcgen05.mma.sp.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, a:b64!, b:b64, [e]:b32, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}{.packing}{.packing2}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32, {!}p:pred"
         ),
         form!(
-            "tcgen05.mma.sp.group.mxkind.block_scale{.scale}{.usage}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32!, [x]:b32, [y]:b32, p:pred<0..1>"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}{.packing}{.packing2}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32, m:operand, {!}p:pred{, s:u32#<0..15>}"
         ),
         form!(
-            "tcgen05.mma.ws.cta_group::1.kind{.wsusage}  [d]:b32, a:b64!, b:b64, i:b32!, p:pred<0..1>{, z:b64!}"
+            "tcgen05.mma.sp.group.kind{.dot}{.usage}{.packing}{.packing2}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32, {!}p:pred, s:u32#<0..15>"
         ),
         form!(
-            "tcgen05.mma.ws.cta_group::1.kind{.wsusage}  [d]:b32, [a]:b32, b:b64, i:b32!, p:pred<0..1>{, z:b64!}"
+            "tcgen05.mma.sp.group.mxkind.block_scale{.scale}{.usage}{.packing}{.packing2}  [d]:b32, a:b64, b:b64, [e]:b32, i:b32, [x]:b32, [y]:b32, {!}p:pred"
         ),
         form!(
-            "tcgen05.mma.ws.sp.cta_group::1.kind{.wsusage}  [d]:b32, a:b64!, b:b64, [e]:b32, i:b32!, p:pred<0..1>{, z:b64!}"
+            "tcgen05.mma.sp.group.mxkind.block_scale{.scale}{.usage}{.packing}{.packing2}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32, [x]:b32, [y]:b32, {!}p:pred"
         ),
         form!(
-            "tcgen05.mma.ws.sp.cta_group::1.kind{.wsusage}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32!, p:pred<0..1>{, z:b64!}"
+            "tcgen05.mma.ws.cta_group::1.kind{.wsusage}{.packing}{.packing2}  [d]:b32, a:b64, b:b64, i:b32, {!}p:pred{, z:b64}"
+        ),
+        form!(
+            "tcgen05.mma.ws.cta_group::1.kind{.wsusage}{.packing}{.packing2}  [d]:b32, [a]:b32, b:b64, i:b32, {!}p:pred{, z:b64}"
+        ),
+        form!(
+            "tcgen05.mma.ws.sp.cta_group::1.kind{.wsusage}{.packing}{.packing2}  [d]:b32, a:b64, b:b64, [e]:b32, i:b32, {!}p:pred{, z:b64}"
+        ),
+        form!(
+            "tcgen05.mma.ws.sp.cta_group::1.kind{.wsusage}{.packing}{.packing2}  [d]:b32, [a]:b32, b:b64, [e]:b32, i:b32, {!}p:pred{, z:b64}"
         ),
     ],
     Some(rule),
@@ -128,7 +134,16 @@ pub const ROOM: Room = room(
 /// As many registers as the lane's part of the shape takes.
 fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     let has = |name: &str| m.mods.iter().flatten().any(|x| *x == name);
-    stand_first(instr, &[".mma", ".ld", ".st", ".cp", ".alloc", ".dealloc", ".commit", ".shift"])?;
+    stand_first(instr, &[".mma", ".ws", ".ld", ".st", ".cp", ".alloc", ".dealloc", ".commit", ".shift"])?;
+    let elsewhere = |o: &&Operand<'_>| matches!(o.kind, OperandKind::Address(Some(ty)) if ty != Ty::B32);
+    if has(".mma")
+        && let Some(OperandKind::Address(Some(ty))) = instr.operands.iter().find(elsewhere).map(|o| &o.kind)
+    {
+        return Err(format!("an address in tensor memory is in a register of type `.b32`, not `{ty}`"));
+    }
+    if has(".ashift") && (m.get(".packing").is_some() || m.get(".packing2").is_some()) {
+        return Err("`.ashift` does not go with packed formats".into());
+    }
     if has(".commit") {
         whole_addresses(instr)?;
     }
@@ -157,6 +172,11 @@ fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
             return Err(format!("`{name}` is in an integer register, not in one of `{ty}`"));
         }
     }
+    let constant =
+        |name: &&&str| operand(m, instr, name).is_some_and(|o| matches!(o.kind, OperandKind::Float(_)));
+    if let Some(name) = ["a", "b", "i", "z"].iter().find(constant) {
+        return Err(format!("`{name}` is an integer"));
+    }
     if has(".ashift") {
         let in_memory = operand(m, instr, "a").is_some_and(|o| matches!(o.kind, OperandKind::Address(_)));
         if !in_memory {
@@ -171,6 +191,8 @@ fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
         let wide = |o: &Operand<'_>| matches!(o.kind, OperandKind::Reg(ty) if ty.bits() != 32);
         match &lanes.kind {
             OperandKind::Vector(elements) if elements.len() == want && !elements.iter().any(wide) => {}
+            // ptxas lets it pass where there is a scale.
+            OperandKind::Reg(Ty::Pred) if operand(m, instr, "s").is_some() => {}
             _ => return Err(format!("the lanes left out are a vector of {want} registers of 32 bits")),
         }
     }

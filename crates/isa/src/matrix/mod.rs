@@ -6,7 +6,7 @@ mod sparse;
 mod wmma;
 
 use crate::later::{BLACKWELL, count};
-use crate::matching::stand_first;
+use crate::matching::{stand_first, whole_addresses};
 use crate::{Cx, Form, Instr, Match, Room, Since, since};
 use hostwarp_ir::{Mem, Round};
 
@@ -57,7 +57,7 @@ const MMA_NEEDS: &[(&str, Since)] = &[
 ];
 
 /// Of 8-bit floats.
-const F8_NEEDS: &[(&str, Since)] = &[(".m16n8k16", since(87, 89))];
+const F8_NEEDS: &[(&str, Since)] = &[(".m16n8k16", since(87, 89)), (".f16", since(87, 89))];
 
 /// Of f64.
 const F64_NEEDS: &[(&str, Since)] =
@@ -83,10 +83,10 @@ pub const MMA: Room = Room {
           register, of row g + 8) of `a`, of column g of `b`, and columns 2t and 2t + 1 of `c` and `d`.",
     section: "9.7.15.5",
     forms: &[
-        done!("mma.sync.aligned.m8n8k4.alayout.blayout.dtype.f16.f16.ctype  d:*.dtype, a:2*b32!, b:2*b32!, c:*.ctype!", since(64, 70)),
-        done!("mma.sync.aligned.half_shape.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!", since(65, 75)),
-        done!("mma.sync.aligned.half_shape.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!", since(70, 80)),
-        done!("mma.sync.aligned.tf32_shape.row.col.f32.tf32.tf32.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!", since(70, 80)),
+        done!("mma.sync.aligned.m8n8k4.alayout.blayout.dtype.f16.f16.ctype  d:*.dtype, a:2*f16x2!, b:2*f16x2!, c:*.ctype!", since(64, 70)),
+        done!("mma.sync.aligned.half_shape.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*f16x2!, b:*f16x2!, c:*.ctype!", since(65, 75)),
+        done!("mma.sync.aligned.half_shape.row.col.f32.bf16.bf16.f32  d:*f32, a:*tf32!, b:*tf32!, c:*f32!", since(70, 80)),
+        done!("mma.sync.aligned.tf32_shape.row.col.f32.tf32.tf32.f32  d:*f32, a:*tf32!, b:*tf32!, c:*f32!", since(70, 80)),
         done!("mma.sync.aligned.double_shape.row.col{.rnd}.f64.f64.f64.f64  d:*f64, a:*f64!, b:*f64!, c:*f64!", since(70, 80))
             .needs(F64_NEEDS),
         done!("mma.sync.aligned.byte_shape.row.col{.satfinite}.s32.byte.byte2.s32  d:*s32, a:*b32!, b:*b32!, c:*s32!", since(65, 75)),
@@ -104,8 +104,8 @@ pub const MMA: Room = Room {
             .only("120f"),
         mma!("mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.small.smallb.f32.ue8m0  d:4*f32, a:4*b32!, b:2*b32!, c:4*f32!, s:b32!, i:operand, t:b32!, j:operand", since(87, 120))
             .only("120f"),
-        done!("mma.sp.sync.aligned.m16n8k16.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(71, 80)),
-        done!("mma.sp.sync.aligned.m16n8k32.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*b32!, b:*b32!, c:*.ctype!, e:b32!, f:u32#<0..1>", since(71, 80)),
+        done!("mma.sp.sync.aligned.m16n8k16.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*f16x2!, b:*f16x2!, c:*.ctype!, e:b32!, f:u32#<0..3>", since(71, 80)),
+        done!("mma.sp.sync.aligned.m16n8k32.row.col.dtype.f16.f16.ctype  d:*.dtype, a:*f16x2!, b:*f16x2!, c:*.ctype!, e:b32!, f:u32#<0..1>", since(71, 80)),
         done!("mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..3>", since(71, 80)),
         done!("mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..1>", since(71, 80)),
         done!("mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32  d:*f32, a:*b32!, b:*b32!, c:*f32!, e:b32!, f:u32#<0..3>", since(71, 80)),
@@ -173,7 +173,6 @@ fn held(elements: usize, ty: &str) -> usize {
 }
 
 fn mma_rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
-    stand_first(instr, &[".sp"])?;
     let Some((rows, columns, depth)) = extents(m) else { return Ok(()) };
     let [d, a, b, c] = types(m)[..] else { return Ok(()) };
     let has = |name: &str| m.mods.iter().flatten().any(|x| *x == name);
@@ -206,7 +205,7 @@ const WMMA_SETS: &[(&str, &str)] = &[
     (".shape", ".m16n16k16 .m8n32k16 .m32n8k16"),
     (".any_shape", ".m16n16k16 .m8n32k16 .m32n8k16 .m16n16k8 .m8n8k4 .m8n8k32 .m8n8k128"),
     (".ss", ".global .shared .shared::cta"),
-    (".type", ".f16 .bf16 .u8 .s8"),
+    (".type", ".u8 .s8"),
     (".ctype", ".f16 .f32"),
     (".dtype", ".f16 .f32"),
     (".acc", ".f16 .f32 .s32 .f64"),
@@ -246,11 +245,19 @@ pub const WMMA: Room = Room {
     section: "9.7.15.4",
     forms: &[
         wmma!(
-            "wmma.load.frag.sync{.aligned}.layout.shape{.ss}.type  d:*b32, [p]:b64{, stride:u32}",
+            "wmma.load.frag.sync{.aligned}.layout.shape{.ss}.f16  d:*f16x2, [p]:b64{, stride:u32}",
             since(60, 70)
         ),
         wmma!(
-            "wmma.load.frag.sync{.aligned}.layout.m16n16k8{.ss}.tf32  d:4*b32, [p]:b64{, stride:u32}",
+            "wmma.load.frag.sync{.aligned}.layout.shape{.ss}.bf16  d:*tf32, [p]:b64{, stride:u32}",
+            since(70, 80)
+        ),
+        wmma!(
+            "wmma.load.frag.sync{.aligned}.layout.shape{.ss}.type  d:*u32, [p]:b64{, stride:u32}",
+            since(63, 72)
+        ),
+        wmma!(
+            "wmma.load.frag.sync{.aligned}.layout.m16n16k8{.ss}.tf32  d:4*tf32, [p]:b64{, stride:u32}",
             since(70, 80)
         ),
         wmma!(
@@ -276,24 +283,24 @@ pub const WMMA: Room = Room {
             since(60, 70)
         ),
         wmma!(
-            "wmma.mma.sync{.aligned}.alayout.blayout.shape.dtype.ctype  d:*.dtype, a:8*b32!, b:8*b32!, c:*.ctype!",
+            "wmma.mma.sync{.aligned}.alayout.blayout.shape.dtype.ctype  d:*.dtype, a:8*f16x2!, b:8*f16x2!, c:*.ctype!",
             since(60, 70)
         ),
         wmma!(
-            "wmma.mma.sync{.aligned}.alayout.blayout.shape.dtype.ctype.satfinite  d:*.dtype, a:8*b32!, b:8*b32!, c:*.ctype!",
+            "wmma.mma.sync{.aligned}.alayout.blayout.shape.dtype.ctype.satfinite  d:*.dtype, a:8*f16x2!, b:8*f16x2!, c:*.ctype!",
             since(60, 70)
         )
         .until(since(65, 70)),
         wmma!(
-            "wmma.mma.sync{.aligned}.alayout.blayout.shape.s32.byte.byte2.s32{.satfinite}  d:8*s32, a:*b32!, b:*b32!, c:8*s32!",
+            "wmma.mma.sync{.aligned}.alayout.blayout.shape.s32.byte.byte2.s32{.satfinite}  d:8*s32, a:*u32!, b:*u32!, c:8*s32!",
             since(63, 72)
         ),
         wmma!(
-            "wmma.mma.sync{.aligned}.alayout.blayout.shape.f32.bf16.bf16.f32  d:8*f32, a:*b32!, b:*b32!, c:8*f32!",
+            "wmma.mma.sync{.aligned}.alayout.blayout.shape.f32.bf16.bf16.f32  d:8*f32, a:*tf32!, b:*tf32!, c:8*f32!",
             since(70, 80)
         ),
         wmma!(
-            "wmma.mma.sync{.aligned}.alayout.blayout.m16n16k8.f32.tf32.tf32.f32  d:8*f32, a:4*b32!, b:4*b32!, c:8*f32!",
+            "wmma.mma.sync{.aligned}.alayout.blayout.m16n16k8.f32.tf32.tf32.f32  d:8*f32, a:4*tf32!, b:4*tf32!, c:8*f32!",
             since(70, 80)
         ),
         wmma!(
@@ -301,11 +308,11 @@ pub const WMMA: Room = Room {
             since(70, 80)
         ),
         wmma!(
-            "wmma.mma.sync{.aligned}.row.col.m8n8k32.s32.nibble.nibble2.s32{.satfinite}  d:2*s32, a:1*b32!, b:1*b32!, c:2*s32!",
+            "wmma.mma.sync{.aligned}.row.col.m8n8k32.s32.nibble.nibble2.s32{.satfinite}  d:2*s32, a:1*u32!, b:1*u32!, c:2*s32!",
             since(63, 75)
         ),
         wmma!(
-            "wmma.mma.bitop.popc.sync{.aligned}.row.col.m8n8k128.s32.b1.b1.s32  d:2*s32, a:1*b32!, b:1*b32!, c:2*s32!",
+            "wmma.mma.bitop.popc.sync{.aligned}.row.col.m8n8k128.s32.b1.b1.s32  d:2*s32, a:1*u32!, b:1*u32!, c:2*s32!",
             since(63, 75)
         ),
     ],
@@ -325,6 +332,7 @@ fn wmma_rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     let all = types(m);
     let sizes = (rows, columns, depth);
     if has(".load") || has(".store") {
+        whole_addresses(instr)?;
         let ty = all.first().copied().unwrap_or("");
         if has(".c") || has(".store") {
             let right = match sizes {
@@ -370,6 +378,11 @@ fn matrices(m: &Match) -> usize {
     m.mods.iter().flatten().find_map(|x| x.strip_prefix(".x")?.parse().ok()).unwrap_or(1)
 }
 
+/// A generic address comes in 32 or 64 bits.
+fn generic_is_whole(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
+    if m.get(".ss").is_some() { Ok(()) } else { whole_addresses(instr) }
+}
+
 /// `ldmatrix`
 pub const LDMATRIX: Room = Room {
     opcodes: &["ldmatrix"],
@@ -394,6 +407,7 @@ pub const LDMATRIX: Room = Room {
         .later(),
     ],
     rule: Some(|m, instr| {
+        generic_is_whole(m, instr)?;
         let each = if m.mods.iter().flatten().any(|x| *x == ".m16n16") { 2 } else { 1 };
         count(m, instr, "d", each * matrices(m))
     }),
@@ -417,7 +431,10 @@ pub const STMATRIX: Room = Room {
             .only(BLACKWELL)
             .later(),
     ],
-    rule: Some(|m, instr| count(m, instr, "a", matrices(m))),
+    rule: Some(|m, instr| {
+        generic_is_whole(m, instr)?;
+        count(m, instr, "a", matrices(m))
+    }),
     meaning: meaning::store,
     notes: &[],
 };
@@ -433,3 +450,33 @@ pub const MOVMATRIX: Room = Room {
     meaning: meaning::transpose,
     notes: &[],
 };
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{reg, vector};
+    use crate::{Env, Instr, Operand, Ty, resolve};
+
+    /// What ptxas 13.5 says of the types of registers in fragments.
+    #[test]
+    fn fragments_have_the_types_of_their_elements() {
+        let of = |ty: Ty, n: usize| vector(&vec![reg(ty); n]);
+        let takes = |shape: &'static str, ty: &'static str, a: Operand<'static>| {
+            let mods = [".sync", ".aligned", shape, ".row", ".col", ".f32", ty, ty, ".f32"];
+            let operands = [of(Ty::F32, 4), a, of(Ty::B32, 1), of(Ty::F32, 4)];
+            resolve(&Instr { opcode: "mma", mods: &mods, operands: &operands }, Env::NEWEST).is_ok()
+        };
+        let wanted = [
+            (".m16n8k8", ".f16", [true, true, false, false]),
+            (".m16n8k8", ".bf16", [true, false, false, false]),
+            (".m16n8k16", ".e4m3", [true; 4]),
+        ];
+        for (shape, ty, types) in wanted {
+            for (held, want) in [Ty::B32, Ty::F16x2, Ty::F32, Ty::U32].into_iter().zip(types) {
+                assert_eq!(takes(shape, ty, of(held, 2)), want, "{ty} in {held}");
+            }
+        }
+        // One of them declared as bits makes bits of all, if the others are of one kind.
+        assert!(takes(".m16n8k8", ".bf16", vector(&[reg(Ty::B32), reg(Ty::F32)])));
+        assert!(!takes(".m16n8k16", ".e4m3", vector(&[reg(Ty::U32), reg(Ty::F32)])));
+    }
+}

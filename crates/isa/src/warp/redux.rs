@@ -5,7 +5,7 @@
 
 use super::together;
 use crate::{Cx, Form, Room, Ty, since};
-use hostwarp_ir::{Elem, IntBin, IntCmp, IntUn, Op, Special, Type, Value};
+use hostwarp_ir::{Elem, FCmp, IntBin, IntCmp, IntUn, Op, Special, Type, Value};
 
 const REDUX: &[(&str, &str)] = &[
     (".op", ".add .min .max"),
@@ -20,18 +20,26 @@ const MATCH: &[(&str, &str)] = &[(".type", ".b32 .b64")];
 pub const REDUX_SYNC: Room = Room {
     opcodes: &["redux"],
     title: "combine a register over the lanes of a warp",
-    doc: "The lanes in `membermask` meet; each gets the sum (wrapping), minimum, maximum or bitwise combination of all their operands.",
+    doc: "The lanes in `membermask` meet; each gets the sum (wrapping), minimum, maximum or bitwise combination of all their operands. Of f32 -0 is less than +0; NaNs do not \
+          count unless all are, with `.NaN` one is enough, and the result is 0x7fffffff then; `.abs` takes absolute values.",
     section: "9.7.13.12",
     forms: &[
         Form::new("redux.sync.op.type  d:u32, a:u32, membermask:u32", REDUX, since(70, 80)),
         Form::new("redux.sync.bits.btype  d:u32, a:u32, membermask:u32", REDUX, since(70, 80)),
         Form::new("redux.sync.extreme{.abs}{.NaN}.f32  d:f32, a:f32, membermask:u32", REDUX, since(86, 100))
-            .only("100f 101f 110f")
-            .later(),
+            .only("100f 101f 110f"),
     ],
     rule: None,
     meaning: |cx| {
         let (a, mask) = (cx.src("a"), cx.src("membermask"));
+        if let Some(op) = cx.get(".extreme") {
+            let d = together(cx, mask, &[Type::I32], |cx| {
+                let members = members(cx, mask);
+                vec![float_extreme(cx, a, members, op == ".max")]
+            });
+            cx.set("d", d[0]);
+            return Ok(());
+        }
         let op = cx.get(".op").or(cx.get(".bits")).unwrap_or_default();
         let signed = cx.m.ty(".type").is_some_and(Ty::is_signed);
         let d = together(cx, mask, &[Type::I32], |cx| {
@@ -155,6 +163,31 @@ fn bit_by_bit(cx: &mut Cx<'_>, a: Value, members: Value, op: &str) -> Value {
         d = cx.b.add(d, part);
     }
     d
+}
+
+/// Minimum and maximum of f32, as those of keys that are ordered as the numbers are: -0 before +0, and NaN below or above all.
+fn float_extreme(cx: &mut Cx<'_>, a: Value, members: Value, max: bool) -> Value {
+    let a = if cx.has(".abs") { cx.b.int_imm(IntBin::And, a, 0x7fff_ffff) } else { a };
+    let sign = cx.b.int_imm(IntBin::ShrS, a, 31);
+    let turned = cx.b.int_imm(IntBin::Or, sign, 1 << 31);
+    let ascending = cx.b.int(IntBin::Xor, a, turned);
+    let flip = if max { 0 } else { u64::from(u32::MAX) };
+    let key = cx.b.int_imm(IntBin::Xor, ascending, flip);
+    let number = cx.b.from_bits(a, Type::F32);
+    let is_nan = cx.b.fcmp(FCmp::Nan, number, number);
+    let of_nan = cx.b.iconst(Type::I32, if cx.has(".NaN") { u64::from(u32::MAX) } else { 0 });
+    let key = cx.b.select(is_nan, of_nan, key);
+    let key = cx.name(key, "key");
+    let best = extreme(cx, key, members, true, false);
+    // No number has the key of NaN.
+    let is_nan = cx.b.cmp(IntCmp::Eq, best, of_nan);
+    let ascending = cx.b.int_imm(IntBin::Xor, best, flip);
+    let sign = cx.b.int_imm(IntBin::ShrS, ascending, 31);
+    let negative = cx.b.not(sign);
+    let turned = cx.b.int_imm(IntBin::Or, negative, 1 << 31);
+    let bits = cx.b.int(IntBin::Xor, ascending, turned);
+    let nan = cx.b.iconst(Type::I32, 0x7fff_ffff);
+    cx.b.select(is_nan, nan, bits)
 }
 
 /// Minimum and maximum: from the top bit down, those that have the better bit stay in the running.
