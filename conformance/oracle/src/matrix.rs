@@ -350,6 +350,95 @@ fn float_sum<'a>(kind: Kind, factors: impl Iterator<Item = (&'a f64, &'a f64)>, 
     u64::from(if cut == 0.0 { 0 } else { cut.to_bits() })
 }
 
+/// `mma` m8n8k4 of f16: four products at once, each of eight lanes, 4 i to 4 i + 3 and the same of the other half of the warp.
+#[derive(Debug, Clone)]
+pub struct Quads {
+    /// Rows, or columns, of `a` and `b` lie in a lane.
+    rows: [bool; 2],
+    /// Sums, and addends, are f32.
+    wide: [bool; 2],
+}
+
+impl Quads {
+    /// Parses the opcode with its modifiers, `mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32`.
+    pub fn parse(head: &str) -> Result<Quads, String> {
+        let mods: Vec<&str> = head.split('.').collect();
+        match mods[..] {
+            ["mma", "sync", "aligned", "m8n8k4", a, b, d, "f16", "f16", c] => {
+                Ok(Quads { rows: [a == "row", b == "row"], wide: [d == "f32", c == "f32"] })
+            }
+            _ => Err("another shape".into()),
+        }
+    }
+
+    /// The registers of `d` in each lane, from those of `a`, `b` and `c`.
+    pub fn eval(&self, a: &[Vec<u64>], b: &[Vec<u64>], c: &[Vec<u64>]) -> Vec<Vec<u64>> {
+        let halves = |registers: &[u64]| -> Vec<u64> {
+            registers.iter().flat_map(|r| [r & 0xffff, r >> 16 & 0xffff]).collect()
+        };
+        let upper = |lane: usize| if lane < 16 { 0 } else { 4 };
+        // The row and the column of element i of a lane.
+        let of_sums = |wide: bool, lane: usize, i: usize| match wide {
+            false => (lane % 4 + upper(lane), i),
+            true => ((lane & 1) + (i & 2) + upper(lane), (i & 4) + (lane & 2) + (i & 1)),
+        };
+        let mut d = vec![vec![]; LANES];
+        for quad in 0..4 {
+            let lanes = || (0..LANES).filter(|lane| lane % 16 / 4 == quad);
+            let (mut left, mut right, mut addends) = ([[0.0; 4]; 8], [[0.0; 4]; 8], [[0; 8]; 8]);
+            for lane in lanes() {
+                let beside = lane % 4;
+                // A lane has a row of four, or one place of four rows; and so of columns.
+                for (i, bits) in halves(&a[lane]).into_iter().enumerate() {
+                    let (row, k) =
+                        if self.rows[0] { (beside + upper(lane), i) } else { (i + upper(lane), beside) };
+                    left[row][k] = Kind::F16.number(bits) as f32;
+                }
+                for (i, bits) in halves(&b[lane]).into_iter().enumerate() {
+                    let (k, column) =
+                        if self.rows[1] { (beside, i + upper(lane)) } else { (i, beside + upper(lane)) };
+                    right[column][k] = Kind::F16.number(bits) as f32;
+                }
+                let held = if self.wide[1] { c[lane].clone() } else { halves(&c[lane]) };
+                for (i, bits) in held.into_iter().enumerate() {
+                    let (row, column) = of_sums(self.wide[1], lane, i);
+                    addends[row][column] = bits;
+                }
+            }
+            for lane in lanes() {
+                let sums: Vec<u64> = (0..8)
+                    .map(|i| {
+                        let (row, column) = of_sums(self.wide[0], lane, i);
+                        self.element(left[row], right[column], addends[row][column])
+                    })
+                    .collect();
+                d[lane] = match self.wide[0] {
+                    true => sums,
+                    false => sums.chunks(2).map(|two| two[0] | two[1] << 16).collect(),
+                };
+            }
+        }
+        d
+    }
+
+    /// Software on sm_90: along the sum from +0, `c` last; or, in f16, two pairs that are added to `c` one after the other.
+    fn element(&self, a: [f32; 4], b: [f32; 4], c: u64) -> u64 {
+        let addend = if self.wide[1] { f32::from_bits(c as u32) } else { Kind::F16.number(c) as f32 };
+        if self.wide[0] {
+            let sum = a.iter().zip(b).fold(0f32, |sum, (a, b)| a.mul_add(b, sum)) + addend;
+            return u64::from(if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() });
+        }
+        let [first, second] = [0, 2].map(|k| a[k + 1].mul_add(b[k + 1], a[k] * b[k]));
+        let sum = (addend + first) + second;
+        if sum.is_nan() {
+            return 0x7fff;
+        }
+        let exact = Double::from_bits(f64::from(sum).to_bits().into());
+        let rounded: Half = exact.convert_r(Round::NearestTiesToEven, &mut false).value;
+        rounded.to_bits() as u64
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
