@@ -33,7 +33,7 @@ mod video;
 mod video_simd;
 
 pub use edges::edges;
-pub use matrix::Mma;
+pub use matrix::{Mma, Quads};
 use text::Text;
 
 /// A parsed instruction, ready to be evaluated any number of times.

@@ -99,7 +99,7 @@ fn exponent(number: f64) -> i32 {
     (number.abs().to_bits() >> 52) as i32 - 1023
 }
 
-/// A `mma.sync` of one of the shapes that hold whole rows in groups of four lanes.
+/// A `mma.sync` or `mma.sp` of one of the shapes that hold whole rows in groups of four lanes.
 #[derive(Debug, Clone)]
 pub struct Mma {
     rows: usize,
@@ -109,6 +109,10 @@ pub struct Mma {
     half: bool,
     saturating: bool,
     and: bool,
+    /// Only some elements of `a` are stored.
+    sparse: bool,
+    /// Of f64.
+    round: Round,
 }
 
 const COLUMNS: usize = 8;
@@ -137,12 +141,12 @@ impl Mma {
             return Err("four matrices at once".into());
         }
         let has = |m: &str| mods.contains(&m);
-        if mods[0] != "mma" || mods[1].starts_with("sp") {
-            return Err("fragments, or elements that are not stored".into());
+        if mods[0] != "mma" {
+            return Err("fragments".into());
         }
-        if ["rz", "rm", "rp"].iter().any(|m| has(m)) {
-            return Err("directed roundings".into());
-        }
+        let rounds =
+            [("rz", Round::TowardZero), ("rm", Round::TowardNegative), ("rp", Round::TowardPositive)];
+        let round = rounds.iter().find(|(m, _)| has(m)).map_or(Round::NearestTiesToEven, |(_, round)| *round);
         Ok(Mma {
             rows,
             depth,
@@ -151,6 +155,8 @@ impl Mma {
             half: d == "f16",
             saturating: has("satfinite"),
             and: has("and"),
+            sparse: mods[1].starts_with("sp"),
+            round,
         })
     }
 
@@ -162,8 +168,8 @@ impl Mma {
         (lane / 4 + 8 * upper, (block * 4 + lane % 4) * each + within)
     }
 
-    fn unpack(&self, kind: Kind, registers: &[Vec<u64>], extent: usize) -> Numbers {
-        let mut out = vec![vec![0.0; self.depth]; extent];
+    fn unpack(&self, kind: Kind, registers: &[Vec<u64>], extent: usize, depth: usize) -> Numbers {
+        let mut out = vec![vec![0.0; depth]; extent];
         let each = (32 / kind.bits()).max(1);
         for (lane, held) in registers.iter().enumerate() {
             for i in 0..held.len() * each {
@@ -178,8 +184,62 @@ impl Mma {
 
     /// The registers of `d` in each lane, from those of `a`, `b` and `c`.
     pub fn eval(&self, a: &[Vec<u64>], b: &[Vec<u64>], c: &[Vec<u64>]) -> Vec<Vec<u64>> {
+        self.eval_stored(a, b, c, None)
+    }
+
+    /// Whether [`Mma::eval_stored`] wants metadata.
+    pub fn is_sparse(&self) -> bool {
+        self.sparse
+    }
+
+    /// Where the stored elements of a row stand in the whole row: of every four two, in order, of tf32 of every two one, of nibbles of every four pairs
+    /// two. Metadata has four bits for each such group, the place of the first in the lower two.
+    fn places(&self, row: usize, metadata: &[u64], selector: usize) -> Vec<usize> {
+        let group = match self.a.bits() {
+            32 => 2,
+            4 => 8,
+            _ => 4,
+        };
+        let bits = self.depth / group * 4;
+        let quad = row % 8 * 4;
+        let all: u64 = if self.a.bits() >= 16 {
+            // One half-word of a row in a lane, rows g and g + 8 beside each other; where one is not enough, in two lanes.
+            let lanes = bits / 16;
+            let half = |i: usize| metadata[quad + selector * lanes + i] >> (16 * (row / 8)) & 0xffff;
+            (0..lanes).map(|i| half(i) << (16 * i)).sum()
+        } else {
+            // A word of row g, in the next lane that of row g + 8; where one is not enough, the same once more.
+            let word = |i: usize| metadata[quad + 2 * (selector + i) + row / 8] & 0xffff_ffff;
+            (0..bits / 32).map(|i| word(i) << (32 * i)).sum()
+        };
+        let mut out = vec![];
+        for (n, first) in (0..self.depth).step_by(group).enumerate() {
+            let two = [0, 2].map(|by| (all >> (4 * n + by) & 3) as usize);
+            match group {
+                // 0b0100 and 0b1110 are all there is.
+                2 => out.push(first + two[0] / 2),
+                4 => out.extend(two.map(|place| first + place)),
+                _ => out.extend(two.iter().flat_map(|pair| [0, 1].map(|i| first + 2 * pair + i))),
+            }
+        }
+        out
+    }
+
+    /// As [`Mma::eval`], with the metadata of each lane and the selector if it [is sparse](Mma::is_sparse).
+    pub fn eval_stored(
+        &self,
+        a: &[Vec<u64>],
+        b: &[Vec<u64>],
+        c: &[Vec<u64>],
+        metadata: Option<(&[u64], usize)>,
+    ) -> Vec<Vec<u64>> {
         assert!([a, b, c].iter().all(|m| m.len() == LANES), "all lanes of a warp");
-        let (left, right) = (self.unpack(self.a, a, self.rows), self.unpack(self.b, b, COLUMNS));
+        let stored = if self.sparse { self.depth / 2 } else { self.depth };
+        let left = self.unpack(self.a, a, self.rows, stored);
+        let right = self.unpack(self.b, b, COLUMNS, self.depth);
+        let places: Vec<Vec<usize>> = (0..self.rows)
+            .map(|row| metadata.map_or((0..self.depth).collect(), |(m, sel)| self.places(row, m, sel)))
+            .collect();
         (0..LANES)
             .map(|lane| {
                 let mut d = vec![0; c[lane].len()];
@@ -188,7 +248,8 @@ impl Mma {
                     let (register, shift) = if self.half { (i / 2, 16 * (i % 2)) } else { (i, 0) };
                     let addend = c[lane][register] >> shift;
                     let addend = if self.half { addend & 0xffff } else { addend };
-                    d[register] |= self.element(&left[row], &right[column], addend) << shift;
+                    let beside: Vec<f64> = places[row].iter().map(|k| right[column][*k]).collect();
+                    d[register] |= self.element(&left[row], &beside, addend) << shift;
                 }
                 d
             })
@@ -198,7 +259,7 @@ impl Mma {
     fn element(&self, a: &[f64], b: &[f64], c: u64) -> u64 {
         match self.a {
             Kind::F64 => {
-                a.iter().zip(b).fold(c, |sum, (a, b)| super::float::fma_f64(a.to_bits(), b.to_bits(), sum))
+                a.iter().zip(b).fold(c, |sum, (a, b)| fma(a.to_bits(), b.to_bits(), sum, self.round))
             }
             Kind::F16 | Kind::Bf16 | Kind::Tf32 => float_sum(self.a, a.iter().zip(b), c, self.half),
             // sm_90 has none of its own: two bytes of each register as f16 first, then the two others on top, c last.
@@ -227,6 +288,15 @@ impl Mma {
             }
         }
     }
+}
+
+/// `fma` of f64; what is not finite does not depend on how it is rounded.
+fn fma(a: u64, b: u64, c: u64, round: Round) -> u64 {
+    let [x, y, z] = [a, b, c].map(|bits| Double::from_bits(bits.into()));
+    if round == Round::NearestTiesToEven || ![x, y, z].iter().all(|v| v.is_finite()) {
+        return super::float::fma_f64(a, b, c);
+    }
+    x.mul_add_r(y, z, round).value.to_bits() as u64
 }
 
 /// A sum as the matrix unit of an H200 makes it: every term, c too, is cut toward zero 25 bits below the largest exponent, a product
@@ -278,6 +348,95 @@ fn float_sum<'a>(kind: Kind, factors: impl Iterator<Item = (&'a f64, &'a f64)>, 
     };
     // What is cut to nothing is +0.
     u64::from(if cut == 0.0 { 0 } else { cut.to_bits() })
+}
+
+/// `mma` m8n8k4 of f16: four products at once, each of eight lanes, 4 i to 4 i + 3 and the same of the other half of the warp.
+#[derive(Debug, Clone)]
+pub struct Quads {
+    /// Rows, or columns, of `a` and `b` lie in a lane.
+    rows: [bool; 2],
+    /// Sums, and addends, are f32.
+    wide: [bool; 2],
+}
+
+impl Quads {
+    /// Parses the opcode with its modifiers, `mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32`.
+    pub fn parse(head: &str) -> Result<Quads, String> {
+        let mods: Vec<&str> = head.split('.').collect();
+        match mods[..] {
+            ["mma", "sync", "aligned", "m8n8k4", a, b, d, "f16", "f16", c] => {
+                Ok(Quads { rows: [a == "row", b == "row"], wide: [d == "f32", c == "f32"] })
+            }
+            _ => Err("another shape".into()),
+        }
+    }
+
+    /// The registers of `d` in each lane, from those of `a`, `b` and `c`.
+    pub fn eval(&self, a: &[Vec<u64>], b: &[Vec<u64>], c: &[Vec<u64>]) -> Vec<Vec<u64>> {
+        let halves = |registers: &[u64]| -> Vec<u64> {
+            registers.iter().flat_map(|r| [r & 0xffff, r >> 16 & 0xffff]).collect()
+        };
+        let upper = |lane: usize| if lane < 16 { 0 } else { 4 };
+        // The row and the column of element i of a lane.
+        let of_sums = |wide: bool, lane: usize, i: usize| match wide {
+            false => (lane % 4 + upper(lane), i),
+            true => ((lane & 1) + (i & 2) + upper(lane), (i & 4) + (lane & 2) + (i & 1)),
+        };
+        let mut d = vec![vec![]; LANES];
+        for quad in 0..4 {
+            let lanes = || (0..LANES).filter(|lane| lane % 16 / 4 == quad);
+            let (mut left, mut right, mut addends) = ([[0.0; 4]; 8], [[0.0; 4]; 8], [[0; 8]; 8]);
+            for lane in lanes() {
+                let beside = lane % 4;
+                // A lane has a row of four, or one place of four rows; and so of columns.
+                for (i, bits) in halves(&a[lane]).into_iter().enumerate() {
+                    let (row, k) =
+                        if self.rows[0] { (beside + upper(lane), i) } else { (i + upper(lane), beside) };
+                    left[row][k] = Kind::F16.number(bits) as f32;
+                }
+                for (i, bits) in halves(&b[lane]).into_iter().enumerate() {
+                    let (k, column) =
+                        if self.rows[1] { (beside, i + upper(lane)) } else { (i, beside + upper(lane)) };
+                    right[column][k] = Kind::F16.number(bits) as f32;
+                }
+                let held = if self.wide[1] { c[lane].clone() } else { halves(&c[lane]) };
+                for (i, bits) in held.into_iter().enumerate() {
+                    let (row, column) = of_sums(self.wide[1], lane, i);
+                    addends[row][column] = bits;
+                }
+            }
+            for lane in lanes() {
+                let sums: Vec<u64> = (0..8)
+                    .map(|i| {
+                        let (row, column) = of_sums(self.wide[0], lane, i);
+                        self.element(left[row], right[column], addends[row][column])
+                    })
+                    .collect();
+                d[lane] = match self.wide[0] {
+                    true => sums,
+                    false => sums.chunks(2).map(|two| two[0] | two[1] << 16).collect(),
+                };
+            }
+        }
+        d
+    }
+
+    /// Software on sm_90: along the sum from +0, `c` last; or, in f16, two pairs that are added to `c` one after the other.
+    fn element(&self, a: [f32; 4], b: [f32; 4], c: u64) -> u64 {
+        let addend = if self.wide[1] { f32::from_bits(c as u32) } else { Kind::F16.number(c) as f32 };
+        if self.wide[0] {
+            let sum = a.iter().zip(b).fold(0f32, |sum, (a, b)| a.mul_add(b, sum)) + addend;
+            return u64::from(if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() });
+        }
+        let [first, second] = [0, 2].map(|k| a[k + 1].mul_add(b[k + 1], a[k] * b[k]));
+        let sum = (addend + first) + second;
+        if sum.is_nan() {
+            return 0x7fff;
+        }
+        let exact = Double::from_bits(f64::from(sum).to_bits().into());
+        let rounded: Half = exact.convert_r(Round::NearestTiesToEven, &mut false).value;
+        rounded.to_bits() as u64
+    }
 }
 
 #[cfg(test)]
