@@ -51,3 +51,12 @@ pub fn growth() -> Result {
     args.extend(words.iter().map(String::as_str));
     cargo(&args, &[])
 }
+
+/// CPU time of compiling each kernel of the suite and the corpus, or of the files and directories named.
+pub fn compile_time() -> Result {
+    let words: Vec<String> = std::env::args().skip(2).collect();
+    let mut args =
+        vec!["run", "--release", "--quiet", "-p", "hostwarp-bench", "--bin", "hostwarp-compile-time", "--"];
+    args.extend(words.iter().map(String::as_str));
+    cargo(&args, &[])
+}

@@ -37,6 +37,7 @@ const COMMANDS: &[Entry] = &[
     ("ptxas-agreement", "compare what is legal with ptxas; writes docs/ptxas-agreement.md", agreement::run),
     ("corpus", "make PTX with real compilers; --check compares what is legal with ptxas", corpus::run),
     ("bench", "measure against native C and pocl; writes docs/benchmarks.md", bench::all),
+    ("compile-time", "CPU time of compiling each kernel of the suite and the corpus", bench::compile_time),
     ("growth", "double each dimension of a kernel and see how the time of each step grows", bench::growth),
     ("torture", "run random kernels on both engines and compare; `--help` says more", ci::torture),
     (

@@ -262,8 +262,8 @@ impl Generator<'_> {
                 10 => {
                     let at = self.r.below(8) as i64 * 4;
                     let row = Reg(Bank::T, 1);
-                    let place = *self.r.pick(&["%tid.x", "%tid.x", "%ctaid.x", "%tid.z"]);
-                    let column = What::Special(place);
+                    let column =
+                        What::Special(self.r.pick::<&str>(&["%tid.x", "%tid.x", "%ctaid.x", "%tid.z"]));
                     vec![
                         Inst::new("ld.param.u32", &[What::Reg(r)], &[What::Named("bag", at)]),
                         Inst::new("mov.u32", &[What::Reg(row)], &[What::Special("%tid.y")]),
