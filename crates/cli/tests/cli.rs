@@ -461,7 +461,7 @@ fn names_are_as_long_as_one_likes() {
         "{HEAD}.visible .entry k() {{ .reg .pred %p; .reg .b32 %r; mov.u32 %r, %tid.x; setp.eq.u32 %p, %r, 7;\n{down}{up}ret; }}\n"
     );
     let deep = Scratch::new("deep_loops.ptx", text);
-    let ran = hostwarp(&["run", deep.text(), "--emit", "plan"]).exits(0).says("diverges");
+    let ran = hostwarp(&["run", deep.text(), "--block", "32", "--emit", "plan"]).exits(0).says("diverges");
     assert!(ran.out.len() < 40_000 * 300, "{}", ran.out.len());
 }
 
