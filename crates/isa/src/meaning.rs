@@ -3,8 +3,8 @@
 use crate::matching::Match;
 use crate::ty::Ty;
 use hostwarp_ir::{
-    AtomicOp, Block, Builder, Elem, IntCmp, Mem, Op, Order, Scope, Space, SystemCall, Target, Term, Type,
-    Value, Var,
+    AtomicOp, Block, Builder, Elem, IntBin, IntCmp, Mem, Op, Order, Scope, Space, SystemCall, Target, Term,
+    Type, Value, Var,
 };
 
 /// Whose bits are wanted.
@@ -289,6 +289,35 @@ impl Cx<'_> {
             }
         }
         self.b.switch_to(next);
+    }
+
+    /// A loop over the bytes below `n`, in steps of so many from 0 on; `body` gets the offset, of `n`'s type. With a guard only where that is on.
+    pub fn each_step(
+        &mut self,
+        n: Value,
+        step: u64,
+        guard: Option<Value>,
+        body: impl FnOnce(&mut Self, Value),
+    ) {
+        let ty = self.b.ty(n);
+        let done = self.b.new_var(ty);
+        let zero = self.b.iconst(ty, 0);
+        self.b.set(done, zero);
+        let (head, inside, after) = (self.b.new_block(), self.b.new_block(), self.b.new_block());
+        match guard {
+            None => self.b.jump(head),
+            Some(guard) => self.b.branch(guard, head, after),
+        }
+        self.b.switch_to(head);
+        let offset = self.b.get(done);
+        let more = self.b.cmp(IntCmp::LtU, offset, n);
+        self.b.branch(more, inside, after);
+        self.b.switch_to(inside);
+        body(self, offset);
+        let next = self.b.int_imm(IntBin::Add, offset, step);
+        self.b.set(done, next);
+        self.b.jump(head);
+        self.b.switch_to(after);
     }
 
     /// A block for what follows.

@@ -90,32 +90,17 @@ fn masked(cx: &mut Cx<'_>, to: Value, from: Value, n: Value, guard: Option<Value
     system(cx, SystemCall::CopyOut, target, operand, Some(odd));
     let mask = cx.src("mask");
     let mask = cx.b.zext(mask, Elem::I32);
-    let done = cx.b.new_var(Type::I32);
-    let zero = cx.b.iconst(Type::I32, 0);
-    cx.b.set(done, zero);
-    let (head, body, after) = (cx.b.new_block(), cx.b.new_block(), cx.b.new_block());
-    match guard {
-        None => cx.b.jump(head),
-        Some(guard) => cx.b.branch(guard, head, after),
-    }
-    cx.b.switch_to(head);
-    let offset = cx.b.get(done);
-    let more = cx.b.cmp(IntCmp::LtU, offset, n);
-    cx.b.branch(more, body, after);
-    cx.b.switch_to(body);
-    let bit = cx.b.int_imm(IntBin::And, offset, 15);
-    let bit = cx.b.int(IntBin::ShrU, mask, bit);
-    let bit = cx.b.int_imm(IntBin::And, bit, 1);
-    let takes = cx.b.cmp_imm(IntCmp::Ne, bit, 0);
-    let source = cx.b.add(shared, offset);
-    let byte = cx.b.guarded(Op::Load(Mem::weak(Space::Shared)), &[source], Some(takes), Type::I8);
-    let wide = cx.b.zext(offset, Elem::I64);
-    let at = cx.b.add(target, wide);
-    cx.b.effect(Op::Store(Mem::weak(Space::Generic)), &[at, byte], Some(takes));
-    let next = cx.b.int_imm(IntBin::Add, offset, 1);
-    cx.b.set(done, next);
-    cx.b.jump(head);
-    cx.b.switch_to(after);
+    cx.each_step(n, 1, guard, |cx, offset| {
+        let bit = cx.b.int_imm(IntBin::And, offset, 15);
+        let bit = cx.b.int(IntBin::ShrU, mask, bit);
+        let bit = cx.b.int_imm(IntBin::And, bit, 1);
+        let takes = cx.b.cmp_imm(IntCmp::Ne, bit, 0);
+        let source = cx.b.add(shared, offset);
+        let byte = cx.b.guarded(Op::Load(Mem::weak(Space::Shared)), &[source], Some(takes), Type::I8);
+        let wide = cx.b.zext(offset, Elem::I64);
+        let at = cx.b.add(target, wide);
+        cx.b.effect(Op::Store(Mem::weak(Space::Generic)), &[at, byte], Some(takes));
+    });
 }
 
 /// Element by element, lowest address first.
@@ -133,34 +118,19 @@ fn reduce(cx: &mut Cx<'_>, to: Value, from: Value, n: Value, out: bool, guard: O
     let (at, operand) = (generic(cx, to, space), pair(cx, nowhere, n));
     system(cx, SystemCall::CopyOut, at, operand, Some(odd));
 
-    let done = cx.b.new_var(Type::I32);
-    let zero = cx.b.iconst(Type::I32, 0);
-    cx.b.set(done, zero);
-    let (head, body, after) = (cx.b.new_block(), cx.b.new_block(), cx.b.new_block());
-    match guard {
-        None => cx.b.jump(head),
-        Some(guard) => cx.b.branch(guard, head, after),
-    }
-    cx.b.switch_to(head);
-    let offset = cx.b.get(done);
-    let more = cx.b.cmp(IntCmp::LtU, offset, n);
-    cx.b.branch(more, body, after);
-    cx.b.switch_to(body);
-    let place = |cx: &mut Cx<'_>, base: Value| {
-        let elem = cx.b.ty(base).elem;
-        let offset = if elem == Elem::I64 { cx.b.zext(offset, Elem::I64) } else { offset };
-        cx.b.add(base, offset)
-    };
-    let (source, target) = (place(cx, from), place(cx, to));
-    let b = cx.b.inst(Op::Load(Mem::weak(Space::Shared)), &[source], element(ty));
-    let mem = Mem { space, order: Order::Relaxed, scope: Scope::Gpu };
-    let outer = cx.guard.take();
-    combine(cx, mem, target, b, ty);
-    cx.guard = outer;
-    let next = cx.b.int_imm(IntBin::Add, offset, u64::from(ty.bits() / 8));
-    cx.b.set(done, next);
-    cx.b.jump(head);
-    cx.b.switch_to(after);
+    cx.each_step(n, u64::from(ty.bits() / 8), guard, |cx, offset| {
+        let place = |cx: &mut Cx<'_>, base: Value| {
+            let elem = cx.b.ty(base).elem;
+            let offset = if elem == Elem::I64 { cx.b.zext(offset, Elem::I64) } else { offset };
+            cx.b.add(base, offset)
+        };
+        let (source, target) = (place(cx, from), place(cx, to));
+        let b = cx.b.inst(Op::Load(Mem::weak(Space::Shared)), &[source], element(ty));
+        let mem = Mem { space, order: Order::Relaxed, scope: Scope::Gpu };
+        let outer = cx.guard.take();
+        combine(cx, mem, target, b, ty);
+        cx.guard = outer;
+    });
 }
 
 /// What holds an element.

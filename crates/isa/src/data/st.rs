@@ -6,7 +6,7 @@ use super::{L1_EVICTION, L2_EVICTION, SCOPES, TYPES, VEC, WIDE_VEC, access, acce
 use crate::copy::complete_tx;
 use crate::matching::{stand_first, whole_addresses, whole_first_address};
 use crate::{Cx, Form, Instr, Match, Operand, OperandKind, Outcome, Room, Since, since};
-use hostwarp_ir::{Elem, IntBin, IntCmp, Op, Order, Type};
+use hostwarp_ir::{Elem, Op, Order, Type};
 
 const SHARED: &str = ".global .shared .shared::cta .shared::cluster";
 const SETS: &[(&str, &str)] = &[
@@ -190,27 +190,13 @@ fn fill(cx: &mut Cx<'_>) {
     let (address, size) = (cx.src("a"), cx.src("b"));
     let size = cx.b.zext(size, Elem::I64);
     let zero = cx.b.iconst(Type::I64, 0);
-    let done = cx.b.new_var(Type::I64);
-    cx.b.set(done, zero);
-    let (head, body, after) = (cx.b.new_block(), cx.b.new_block(), cx.b.new_block());
-    match cx.guard {
-        None => cx.b.jump(head),
-        Some(guard) => cx.b.branch(guard, head, after),
-    }
-    cx.b.switch_to(head);
-    let offset = cx.b.get(done);
-    let more = cx.b.cmp(IntCmp::LtU, offset, size);
-    cx.b.branch(more, body, after);
-    cx.b.switch_to(body);
-    let elem = cx.b.ty(address).elem;
-    let offset_there = cx.b.zext(offset, elem);
-    let at = cx.b.add(address, offset_there);
-    let mem = access(cx, Order::Weak);
-    cx.b.effect(Op::Store(mem), &[at, zero], None);
-    let next = cx.b.int_imm(IntBin::Add, offset, 8);
-    cx.b.set(done, next);
-    cx.b.jump(head);
-    cx.b.switch_to(after);
+    cx.each_step(size, 8, cx.guard, |cx, offset| {
+        let elem = cx.b.ty(address).elem;
+        let offset = cx.b.zext(offset, elem);
+        let at = cx.b.add(address, offset);
+        let mem = access(cx, Order::Weak);
+        cx.b.effect(Op::Store(mem), &[at, zero], None);
+    });
 }
 
 fn meaning(cx: &mut Cx<'_>) -> Outcome {
