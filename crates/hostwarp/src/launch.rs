@@ -10,6 +10,7 @@ use crate::tiers::{InTurns, Tiered, is_much};
 use crate::watch::{self, Stats};
 use crate::{Buffer, Error, Kernel, Pod, Stream};
 use hostwarp_interp::{Exceeded, KernelFault, Launch, Limits, Observer, Program};
+use hostwarp_ir::reshape::Reshape;
 use hostwarp_isa::{Kind, Ty};
 use hostwarp_plan::{Assume, may_split_warps};
 use hostwarp_system::time::Instant;
@@ -165,6 +166,7 @@ pub struct LaunchBuilder<'a> {
     limits: Limits,
     progress: Option<&'a Progress<'a>>,
     cooperative: bool,
+    as_launched: bool,
     pub(crate) watched: watch::Asked<'a>,
     pub(crate) schedule: Option<u64>,
     /// The module with the probes that takes.
@@ -205,6 +207,7 @@ impl<'a> LaunchBuilder<'a> {
             limits: Limits::new(),
             progress: None,
             cooperative: false,
+            as_launched: false,
             watched: watch::Asked::default(),
             schedule: None,
             instrumented: None,
@@ -285,6 +288,13 @@ impl<'a> LaunchBuilder<'a> {
     #[doc(hidden)]
     pub fn in_turns(mut self, instructions: u64) -> Self {
         self.turn = Some(instructions.max(1));
+        self
+    }
+
+    /// In the CTAs that are asked for, also where others would suit vectors better. For tests of that.
+    #[doc(hidden)]
+    pub fn as_launched(mut self) -> Self {
+        self.as_launched = true;
         self
     }
 
@@ -373,6 +383,7 @@ impl<'a> LaunchBuilder<'a> {
             fuel,
             timeout,
             cooperative,
+            as_launched,
             ..
         } = self;
         let cancel = self.cancel;
@@ -392,6 +403,7 @@ impl<'a> LaunchBuilder<'a> {
                 timeout,
                 cancel,
                 cooperative,
+                as_launched,
                 watched: watch::Asked { strict, ..Default::default() },
                 schedule,
                 ..LaunchBuilder::new(&kernel)
@@ -407,11 +419,16 @@ impl<'a> LaunchBuilder<'a> {
         let began = Instant::now();
         let limits = self.all_limits();
         self.instrument(block, &limits)?;
-        let ready = limits.within(|| self.prepare(block, &limits)).map_err(|e| self.over(e))??;
+        let prepared = limits.within(|| -> Result<_, Error> {
+            let dealt = self.deal(block)?;
+            Ok((dealt, self.prepare(dealt, &limits)?))
+        });
+        let (dealt, ready) = prepared.map_err(|e| self.over(e))??;
         let prepare = began.elapsed();
         let module = self.kernel.module();
         let device = module.device();
-        let mut launch = Launch::new(&ready.program, device.memory(), self.grid, block);
+        let mut launch = Launch::new(&ready.program, device.memory(), dealt.grid, dealt.block);
+        launch.nctaid = self.grid;
         launch.set_params(params);
         launch.constant = module.constants();
         launch.dynamic_shared = self.shared;
@@ -432,7 +449,15 @@ impl<'a> LaunchBuilder<'a> {
         launch.schedule = self.schedule;
         let threads = (device.kept_threads(), self.threads.unwrap_or(device.threads()));
         let began = Instant::now();
-        let run = |engine: &dyn RunCtas| run_grid(&launch, engine, threads, self.progress);
+        let ctas = self.grid.iter().fold(1, |n: u64, d| n.saturating_mul((*d).into()));
+        let scaled = self.progress.map(|told| {
+            move |done: u64, all: u64| {
+                let done = u128::from(done) * u128::from(ctas) / u128::from(all.max(1));
+                told(done as u64, ctas)
+            }
+        });
+        let progress = scaled.as_ref().map(|scaled| scaled as &Progress<'_>);
+        let run = |engine: &dyn RunCtas| run_grid(&launch, engine, threads, progress);
         if !matches!(ready.code, Code::Interp(_)) {
             // It may be this thread that ends the process while others compile.
             wait_at_end();
@@ -474,7 +499,7 @@ impl<'a> LaunchBuilder<'a> {
         // Whoever waits for this launch may end the process next.
         wait_for_first_use();
         let stats = watch.as_ref().and_then(watch::Watch::finish);
-        ran?;
+        ran.map_err(|e| dealt.as_launched(e))?;
         let note = self.note.or(note);
         Ok(Report {
             engine: if jit.is_some() { Engine::Jit } else { Engine::Interp },
@@ -485,7 +510,7 @@ impl<'a> LaunchBuilder<'a> {
             cached: jit.is_some_and(|compiled| compiled.cached),
             prepare,
             run: began.elapsed(),
-            ctas: launch.ctas(),
+            ctas,
             stats,
         })
     }
@@ -520,12 +545,12 @@ impl<'a> LaunchBuilder<'a> {
     }
 
     fn text(&self, what: Emit) -> Result<String, Error> {
-        let block = self.check()?;
-        let width = self.choose_width(block)?;
-        let mut program = self.program(self.assume(block, width))?;
+        let dealt = self.deal(self.check()?)?;
+        let width = self.choose_width(dealt)?;
+        let mut program = self.program(dealt, width)?;
         if self.width.is_none() && KernelText::check(&program).is_err() {
             // As a launch would.
-            program = self.program(self.assume(block, 32))?;
+            program = self.program(dealt, 32)?;
         }
         match what {
             Emit::Ir => Ok(program.func().to_string()),
@@ -670,13 +695,23 @@ impl<'a> LaunchBuilder<'a> {
         }
     }
 
-    /// What code may take for granted in groups of so many lanes.
-    fn assume(&self, block: [u32; 3], lanes: u32) -> Assume {
-        Assume::for_block(block, lanes).for_grid(self.grid)
+    /// How the threads are dealt out: anew if the kernel lets nobody see it and nobody watches.
+    fn deal(&self, block: [u32; 3]) -> Result<Dealt, Error> {
+        let watched = self.instrumented.is_some() || self.schedule.is_some();
+        let as_asked = Dealt { grid: self.grid, block, reshape: None };
+        if watched || self.as_launched || self.cooperative || self.shared != 0 {
+            return Ok(as_asked);
+        }
+        let Some(how) = Reshape::of(self.grid, block) else { return Ok(as_asked) };
+        Ok(match self.cache().lock().can_be_reshaped(self.compiled(), how)? {
+            true => Dealt { grid: how.new_grid(self.grid), block: how.new_block(), reshape: Some(how) },
+            false => as_asked,
+        })
     }
 
-    fn program(&self, assume: Assume) -> Result<Arc<Program>, Error> {
-        self.cache().lock().program(self.compiled(), assume)
+    /// Planned for groups of so many lanes.
+    fn program(&self, dealt: Dealt, lanes: u32) -> Result<Arc<Program>, Error> {
+        self.cache().lock().program(self.compiled(), dealt.reshape, dealt.assume(lanes))
     }
 
     /// Whether the first code to be made relies on anything.
@@ -685,16 +720,16 @@ impl<'a> LaunchBuilder<'a> {
     }
 
     /// Lanes in one vector, asked for or by the cost model.
-    fn choose_width(&self, block: [u32; 3]) -> Result<u32, Error> {
+    fn choose_width(&self, dealt: Dealt) -> Result<u32, Error> {
         match self.width {
             // The order in which lanes of a warp see each other's memory is part of the result.
             Some(w @ (8 | 16)) if !self.exact => {
-                let program = self.program(self.assume(block, 32))?;
+                let program = self.program(dealt, 32)?;
                 return Ok(if may_split_warps(program.func()) { w } else { 32 });
             }
             Some(w @ (8 | 16 | 32 | 64 | 128 | 256 | 512)) => {
                 // Groups of several warps must be whole.
-                let warps = block.iter().product::<u32>().div_ceil(32);
+                let warps = dealt.block.iter().product::<u32>().div_ceil(32);
                 return Ok(if w > 32 { w.min(32 << warps.trailing_zeros().min(4)) } else { w });
             }
             Some(w) => {
@@ -704,42 +739,42 @@ impl<'a> LaunchBuilder<'a> {
             }
             None => {}
         }
-        let program = self.program(self.assume(block, 32))?;
+        let program = self.program(dealt, 32)?;
         let target = self.kernel.module().device().target();
-        Ok(KernelText::width(&program, block, target.as_ref().ok()))
+        Ok(KernelText::width(&program, dealt.block, target.as_ref().ok()))
     }
 
-    fn prepare(&self, block: [u32; 3], limits: &Limits) -> Result<Ready, Error> {
+    fn prepare(&self, dealt: Dealt, limits: &Limits) -> Result<Ready, Error> {
         let (engine, speculation, effort) = (self.engine, self.speculation, self.choose_effort());
         let width = self.width.map(|width| (width, self.exact));
-        let numbers_fit = self.assume(block, 32).numbers_fit;
-        let asked = Asked { engine, block, numbers_fit, width, speculation, effort };
+        let Dealt { block, reshape, .. } = dealt;
+        let numbers_fit = dealt.assume(32).numbers_fit;
+        let asked = Asked { engine, block, reshape, numbers_fit, width, speculation, effort };
         if let Some(ready) = self.cache().lock().ready.get(&asked).filter(|ready| ready.is_current(effort)) {
             return Ok(ready.clone());
         }
-        let ready = self.make_ready(block, limits)?;
+        let ready = self.make_ready(dealt, limits)?;
         self.cache().lock().ready.insert(asked, ready.clone());
         Ok(ready)
     }
 
-    fn make_ready(&self, block: [u32; 3], limits: &Limits) -> Result<Ready, Error> {
+    fn make_ready(&self, dealt: Dealt, limits: &Limits) -> Result<Ready, Error> {
         let interp = |not_made: Option<NotMade>| -> Result<Ready, Error> {
-            let program = self.program(self.assume(block, 32))?;
+            let program = self.program(dealt, 32)?;
             Ok(Ready { program, code: Code::Interp(not_made) })
         };
         if self.engine == Engine::Interp {
             return interp(None);
         }
-        let mut width = self.choose_width(block)?;
+        let mut width = self.choose_width(dealt)?;
         loop {
-            let assume = self.assume(block, width);
-            let program = self.program(assume)?;
-            let speculation = self.speculates();
-            let make = || Codes::new(self.kernel.module().device(), &program, speculation);
-            let codes = self.cache().lock().jit.entry((assume, speculation)).or_insert_with(make).clone();
+            let program = self.program(dealt, width)?;
+            let key = (dealt.reshape, dealt.assume(width), self.speculates());
+            let make = || Codes::new(self.kernel.module().device(), &program, self.speculates());
+            let codes = self.cache().lock().jit.entry(key).or_insert_with(make).clone();
             let compiled = || {
                 let (codes, effort) = (codes.clone(), self.choose_effort());
-                let much = is_much(&program, self.threads_in_all(block));
+                let much = is_much(&program, dealt.threads());
                 let get = move || effort.map_or_else(|| codes.get(much), |effort| codes.asked(effort));
                 wait_at_end();
                 // LLVM does not stop when it is asked to. What it makes is for later launches then.
@@ -775,13 +810,41 @@ impl<'a> LaunchBuilder<'a> {
         self.effort.or_else(default)
     }
 
-    fn threads_in_all(&self, block: [u32; 3]) -> u64 {
-        self.grid.iter().chain(&block).fold(1, |all: u64, n| all.saturating_mul((*n).into()))
-    }
-
     /// Whether something was asked for that only the jit has.
     fn is_choosy(&self) -> bool {
         self.width.is_some() || self.speculation.is_some() || self.effort.is_some()
+    }
+}
+
+/// How the threads of a launch are dealt out.
+#[derive(Clone, Copy, Debug)]
+struct Dealt {
+    grid: [u32; 3],
+    block: [u32; 3],
+    /// If that is not as asked for.
+    reshape: Option<Reshape>,
+}
+
+impl Dealt {
+    /// What code may take for granted in groups of so many lanes.
+    fn assume(&self, lanes: u32) -> Assume {
+        Assume::for_block(self.block, lanes).for_grid(self.grid)
+    }
+
+    fn threads(&self) -> u64 {
+        self.grid.iter().chain(&self.block).fold(1, |all: u64, n| all.saturating_mul((*n).into()))
+    }
+
+    /// An error in the numbers of CTAs and threads as launched.
+    fn as_launched(&self, error: Error) -> Error {
+        match (error, self.reshape) {
+            (Error::Fault(mut fault), Some(how)) => {
+                let (cta, thread) = how.place(fault.cta, fault.thread.unwrap_or_default());
+                (fault.cta, fault.thread) = (cta, fault.thread.map(|_| thread));
+                Error::Fault(fault)
+            }
+            (other, _) => other,
+        }
     }
 }
 
@@ -790,6 +853,7 @@ impl<'a> LaunchBuilder<'a> {
 pub(crate) struct Asked {
     engine: Engine,
     block: [u32; 3],
+    reshape: Option<Reshape>,
     numbers_fit: bool,
     /// Whether exactly this one.
     width: Option<(u32, bool)>,

@@ -9,6 +9,7 @@ use hostwarp_compile as compile;
 use hostwarp_compile::{Diagnostic, Severity, Unusable};
 use hostwarp_interp::Program;
 use hostwarp_ir as ir;
+use hostwarp_ir::reshape::Reshape;
 use hostwarp_isa::Profile;
 use hostwarp_memory::{Block, Space};
 use hostwarp_plan::Assume;
@@ -72,8 +73,10 @@ pub(crate) struct KernelCache {
 pub(crate) struct Made {
     /// The primitive function, once asked for.
     primitive: Option<ir::Function>,
-    programs: HashMap<Assume, Arc<Program>>,
-    pub(crate) jit: HashMap<(Assume, Speculation), Arc<Codes>>,
+    /// The same for [reshaped](Reshape) launches; none if the kernel has to be launched as it is.
+    reshaped: HashMap<Reshape, Option<ir::Function>>,
+    programs: HashMap<(Option<Reshape>, Assume), Arc<Program>>,
+    pub(crate) jit: HashMap<(Option<Reshape>, Assume, Speculation), Arc<Codes>>,
     /// What all this came to.
     pub(crate) ready: HashMap<Asked, Ready>,
 }
@@ -85,24 +88,47 @@ impl KernelCache {
 }
 
 impl Made {
+    fn primitive(&mut self, kernel: &compile::Kernel) -> Result<&ir::Function, Error> {
+        match &mut self.primitive {
+            Some(f) => Ok(f),
+            none => Ok(none.insert(primitive(kernel)?)),
+        }
+    }
+
+    /// The kernel for launches that are reshaped in this way, if it can be.
+    fn reshaped(&mut self, kernel: &compile::Kernel, how: Reshape) -> Result<Option<&ir::Function>, Error> {
+        if !self.reshaped.contains_key(&how) {
+            let reshaped = ir::reshape::reshape(self.primitive(kernel)?, &how);
+            self.reshaped.insert(how, reshaped);
+        }
+        Ok(self.reshaped.get(&how).and_then(Option::as_ref))
+    }
+
+    /// Whether the kernel can be launched reshaped in this way.
+    pub(crate) fn can_be_reshaped(&mut self, kernel: &compile::Kernel, how: Reshape) -> Result<bool, Error> {
+        Ok(self.reshaped(kernel, how)?.is_some())
+    }
+
     /// The planned kernel under these assumptions.
     pub(crate) fn program(
         &mut self,
         kernel: &compile::Kernel,
+        reshape: Option<Reshape>,
         assume: Assume,
     ) -> Result<Arc<Program>, Error> {
-        if let Some(p) = self.programs.get(&assume) {
+        if let Some(p) = self.programs.get(&(reshape, assume)) {
             return Ok(p.clone());
         }
-        let primitive = match &self.primitive {
-            Some(f) => f.clone(),
-            None => {
-                let f = primitive(kernel)?;
-                self.primitive.insert(f).clone()
-            }
+        let reshaped = match reshape {
+            Some(how) => self.reshaped(kernel, how)?.cloned(),
+            None => None,
         };
-        let program = Arc::new(Program::new(primitive, assume));
-        self.programs.insert(assume, program.clone());
+        let func = match reshaped {
+            Some(reshaped) => reshaped,
+            None => self.primitive(kernel)?.clone(),
+        };
+        let program = Arc::new(Program::new(func, assume));
+        self.programs.insert((reshape, assume), program.clone());
         Ok(program)
     }
 }

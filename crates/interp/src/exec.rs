@@ -365,7 +365,7 @@ impl<'a, 'l> Machine<'a, 'l> {
         let elapsed = || self.launch.start.elapsed().as_nanos() as u64;
         match s {
             Special::Ntid(a) => axis(self.launch.block, a),
-            Special::Nctaid(a) => axis(self.launch.grid, a),
+            Special::Nctaid(a) => axis(self.launch.nctaid, a),
             Special::NWarpId => u64::from(self.launch.warps()),
             Special::SmId => 0,
             Special::NSmId => 1,

@@ -70,6 +70,8 @@ pub struct Launch<'a> {
     pub grid: [u32; 3],
     /// Threads of a CTA along x, y and z.
     pub block: [u32; 3],
+    /// What the kernel is told of `grid`: not the same if it has been reshaped.
+    pub nctaid: [u32; 3],
     /// The parameters.
     pub param: Arc<Block>,
     /// The module's constant bank.
@@ -121,6 +123,7 @@ impl<'a> Launch<'a> {
             device,
             grid,
             block,
+            nctaid: grid,
             param: Arc::new(param),
             constant: Arc::new(Block::new(Space::Const)),
             dynamic_shared: 0,

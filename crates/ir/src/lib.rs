@@ -31,6 +31,7 @@ mod mma;
 mod op;
 mod parse;
 pub mod passes;
+pub mod reshape;
 mod ssa;
 mod subst;
 mod table;

@@ -100,7 +100,10 @@ pub(crate) struct Ctx {
     pub(crate) tid: [*const u32; 3],
     pub(crate) ctaid: [u32; 3],
     pub(crate) ntid: [u32; 3],
+    /// What the kernel is told of the grid.
     pub(crate) nctaid: [u32; 3],
+    /// The grid whose CTAs are run.
+    pub(crate) grid: [u32; 3],
     pub(crate) nwarpid: u32,
     pub(crate) nsmid: u32,
     pub(crate) dynamic_shared: u32,

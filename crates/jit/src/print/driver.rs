@@ -158,7 +158,7 @@ cta.clear:
     fn next_index(&mut self) -> String {
         let mut text = String::new();
         for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
-            let extent = self.field(&format!("nctaid.{name}"), "i32", offset_of!(Ctx, nctaid) + 4 * axis);
+            let extent = self.field(&format!("grid.{name}"), "i32", offset_of!(Ctx, grid) + 4 * axis);
             let carry = ["cta.next.y", "cta.next.z", "cta.begin"][axis];
             // Along x it is told when somebody asks.
             let tell = match axis {
