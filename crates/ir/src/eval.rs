@@ -81,6 +81,13 @@ pub fn eval_op(op: Op, args: &[&[u64]], types: &[Type], result: Type, lanes: usi
         (Op::FmaOdd { .. }, [a, b, c]) => {
             (0..a.len()).map(|i| fma_odd(f32(a[i]), f32(b[i]), f32(c[i])).into()).collect()
         }
+        (Op::Propagate, [r, from @ ..]) => (0..r.len())
+            .map(|i| {
+                let nan = |x: &u64| f64(*x).is_nan();
+                let first = || from.iter().map(|c| c[i]).find(nan).unwrap_or(0xfff8 << 48);
+                if nan(&r[i]) { first() | 1 << 51 } else { r[i] }
+            })
+            .collect(),
         _ if ty.elem == Elem::F32 => float32(op, args, result)?,
         _ => float64(op, args, result)?,
     })

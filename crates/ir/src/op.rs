@@ -456,6 +456,9 @@ pub enum Op {
         /// As in `Float`.
         ftz: bool,
     },
+    /// (f64, f64, …) → f64, all packed alike, two to four: the first; where that is NaN the first NaN among the others, made quiet, or
+    /// 0xfff8000000000000 if there is none. So an f64 gets the payload that [`expand::nan64`](crate::expand::nan64) asks for.
+    Propagate,
     /// (T, T) → T. −0 < +0. One NaN: the other operand, or NaN with `nan`. Primitive: f32, f64.
     FMin {
         /// NaN wins.

@@ -585,6 +585,7 @@ fn every_op() -> Vec<Op> {
     }
     all.extend(Mma::all([4, 8]).map(Op::Mma));
     all.extend([Op::Select, Op::Zext, Op::Sext, Op::Trunc, Op::Bitcast, Op::Build, Op::FNeg, Op::FAbs]);
+    all.push(Op::Propagate);
     all.extend([Op::Ftz, Op::ToBits, Op::FromBits, Op::LaneRead, Op::Ballot, Op::ActiveMask]);
     for flag in BOOLS {
         all.extend([Op::FMin { nan: flag }, Op::FMax { nan: flag }, Op::HSum { signed: flag }]);

@@ -114,6 +114,7 @@ impl fmt::Display for Op {
             Op::Sqrt { round, ftz } => write!(f, "sqrt{}", rounding(round, ftz)),
             Op::FMin { nan } => write!(f, "fmin{}", if nan { ".nan" } else { "" }),
             Op::FMax { nan } => write!(f, "fmax{}", if nan { ".nan" } else { "" }),
+            Op::Propagate => f.write_str("propagate"),
             Op::FNeg => f.write_str("fneg"),
             Op::FAbs => f.write_str("fabs"),
             Op::FCmp(op) => write!(f, "fcmp.{}", snake(&format!("{op:?}"))),

@@ -218,6 +218,9 @@ fn check_inst(func: &Function, i: &Inst) -> Result<(), String> {
         (Op::FmaOdd { .. }, [a, b, c]) => {
             need(r.elem == F32 && *a == r && *b == r && *c == r, "wants three f32 packed like the result")
         }
+        (Op::Propagate, all @ ([_, _] | [_, _, _] | [_, _, _, _])) => {
+            need(r.elem == F64 && all.iter().all(|a| *a == r), "wants two to four f64 packed like the result")
+        }
         (Op::Sqrt { .. } | Op::FNeg | Op::FAbs | Op::Ftz | Op::FRound(_), [a]) => {
             need(r.is_float() && *a == r, "wants a float of the result's type")
         }

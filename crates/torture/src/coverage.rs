@@ -335,7 +335,17 @@ fn all_ops() -> Vec<String> {
     out.extend(IntCmp::ALL.map(|o| op_name(&Op::Cmp(o))));
     out.extend(FCmp::ALL.map(|o| op_name(&Op::FCmp(o))));
     out.extend([FBin::Add, FBin::Sub, FBin::Mul, FBin::Div].map(|o| format!("Float {o:?}")));
-    let plain = [Op::Select, Op::Zext, Op::Sext, Op::Trunc, Op::Bitcast, Op::Build, Op::ToBits, Op::FromBits];
+    let plain = [
+        Op::Select,
+        Op::Zext,
+        Op::Sext,
+        Op::Trunc,
+        Op::Bitcast,
+        Op::Build,
+        Op::ToBits,
+        Op::FromBits,
+        Op::Propagate,
+    ];
     out.extend(plain.iter().map(op_name));
     let more = [Op::FNeg, Op::FAbs, Op::LaneRead, Op::Ballot, Op::ActiveMask];
     out.extend(more.iter().map(op_name));

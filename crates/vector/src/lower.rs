@@ -6,6 +6,7 @@
 mod control;
 mod frame;
 mod memory;
+mod nans;
 mod saved;
 mod segments;
 mod versions;
@@ -148,6 +149,8 @@ struct Lower<'a> {
     windows: windows::Windows,
     /// Of pointers that loops move on.
     segments: segments::All,
+    /// Results of f64 arithmetic that may be the wrong NaN.
+    unsettled: nans::Unsettled,
     /// Lanes that have exited, and whether some are parked.
     exited: Option<Var>,
     parked: Var,
@@ -251,6 +254,7 @@ impl<'a> Lower<'a> {
             version: Version::Only,
             windows: windows::Windows::new(func, plan),
             segments: segments::All::default(),
+            unsettled: nans::Unsettled::default(),
             exited,
             parked,
             parks: false,
@@ -538,6 +542,10 @@ impl<'a> Lower<'a> {
     }
 
     fn lower_inst(&mut self, index: usize, i: &core::Inst) -> Result<(), Unsupported> {
+        self.settle_for(i);
+        if self.take_as_is(i) {
+            return Ok(());
+        }
         match i.op {
             core::Op::Load(mem) => self.load(index, i, mem),
             core::Op::Store(mem) => self.store(index, i, mem),

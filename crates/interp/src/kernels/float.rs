@@ -1,6 +1,6 @@
 //! Float kernels: the primitive ops, so f32 and f64 with rounding to nearest, and conversions.
 
-use super::{Kernel, KernelFn, Level, Step, map1, map2, map2_chunks, map3, pick, zip3};
+use super::{CHUNK, Kernel, KernelFn, Level, Step, map1, map2, map2_chunks, map3, pick, write, zip3};
 use hostwarp_ir::{Elem, FBin, FCmp, Op, Round};
 use std::marker::PhantomData;
 
@@ -18,6 +18,8 @@ struct UnK<O, A, R>(PhantomData<(O, A, R)>);
 struct BinK<O, A, R>(PhantomData<(O, A, R)>);
 struct FmaK<T>(PhantomData<T>);
 struct FmaOddK<const HALVES: bool>;
+/// With so many operands that NaNs come from.
+struct PropagateK<const FROM: usize>;
 
 impl<O: Un<A, R>, A: Copy, R: Copy + Default> Kernel for UnK<O, A, R> {
     #[inline(always)]
@@ -174,6 +176,26 @@ macro_rules! sum_to_odd {
         let odd = bits.wrapping_add(toward) | 1;
         $f::from_bits(if error.abs() > 0.0 { odd } else { bits } as _)
     }};
+}
+
+impl<const FROM: usize> Kernel for PropagateK<FROM> {
+    #[inline(always)]
+    unsafe fn run(s: &Step) {
+        for i in 0..s.n {
+            // SAFETY: handed on from the caller.
+            let mut r: [f64; CHUNK] = unsafe { s.arg(0).chunk(i) };
+            if r.iter().fold(false, |any, x| any | x.is_nan()) {
+                // SAFETY: as above.
+                let from: [[f64; CHUNK]; FROM] = std::array::from_fn(|n| unsafe { s.arg(n + 1).chunk(i) });
+                for (lane, r) in r.iter_mut().enumerate().filter(|(_, r)| r.is_nan()) {
+                    let nan = from.iter().map(|c| c[lane]).find(|x| x.is_nan());
+                    *r = f64::from_bits(nan.map_or(0xfff8 << 48, f64::to_bits) | 1 << 51);
+                }
+            }
+            // SAFETY: as above.
+            unsafe { write(s, i, r) }
+        }
+    }
 }
 
 impl Kernel for FmaOddK<true> {
@@ -443,6 +465,16 @@ pub(super) fn float(op: Op, from: Elem, to: Elem, level: Level) -> Option<Kernel
             debug_assert!(!matches!((from, to), (F16 | BF16, _)));
             return None;
         }
+    })
+}
+
+/// [`Op::Propagate`] with so many arguments.
+pub(super) fn propagate(args: usize, level: Level) -> Option<KernelFn> {
+    Some(match args {
+        2 => pick::<PropagateK<1>>(level),
+        3 => pick::<PropagateK<2>>(level),
+        4 => pick::<PropagateK<3>>(level),
+        _ => return None,
     })
 }
 

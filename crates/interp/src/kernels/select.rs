@@ -49,6 +49,7 @@ pub(crate) fn select(op: Op, args: &[Type], result: Type, level: Level) -> Optio
             let (kernel, imm) = dot::mma(mma, level);
             by_lane(kernel, imm)
         }
+        Op::Propagate => by_element(float::propagate(args.len(), level)?),
         Op::Lookup(table) => by_lane(lanes::lookup(level), table as u64),
         Op::Fma { round: Round::Nearest, ftz: false } if first == Type::F32 => Selected {
             by_rows: rows::fma(level),

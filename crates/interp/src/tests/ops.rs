@@ -187,9 +187,10 @@ fn check(op: Op, types: &[Type], result: Type) {
             for (i, e) in bytes.chunks_exact(size).enumerate() {
                 let mut word = [0; 8];
                 word[..size].copy_from_slice(e);
-                let got = canonical(result.elem, u64::from_le_bytes(word));
+                let canonical = |bits| if op == Op::Propagate { bits } else { canonical(result.elem, bits) };
+                let got = canonical(u64::from_le_bytes(word));
                 let ran = !part || i / count % 3 == 1;
-                let want = if ran { canonical(result.elem, want[i]) } else { 1 };
+                let want = if ran { canonical(want[i]) } else { 1 };
                 let of: Vec<String> = columns
                     .iter()
                     .zip(types)
@@ -314,6 +315,9 @@ fn floats() {
         for nan in [false, true] {
             check(Op::FMin { nan }, &[ty, ty], ty);
             check(Op::FMax { nan }, &[ty, ty], ty);
+        }
+        if ty.elem == Elem::F64 {
+            (2..=4).for_each(|n| check(Op::Propagate, &vec![ty; n], ty));
         }
         for op in [Op::Sqrt { round, ftz }, Op::FNeg, Op::FAbs, Op::Ftz] {
             check(op, &[ty], ty);

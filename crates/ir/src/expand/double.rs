@@ -29,18 +29,13 @@ fn precedence<T: Copy>(op: Op, args: &[T]) -> SmallVec<[T; 3]> {
 
 /// `r`, the result of `op`, with the NaN [`nan64`] chooses where it is one.
 pub(super) fn with_nan(e: &mut Emit, op: Op, r: Value, args: &[Value]) -> Value {
-    let is_nan = e.is_nan(r);
-    let mut nan = e.bits(e.ty(r), INVALID);
-    for a in precedence(op, args).into_iter().rev() {
-        if !e.numbers.contains(&a) {
-            let a_is_nan = e.is_nan(a);
-            nan = e.select(a_is_nan, a, nan);
-        }
+    let mut from: Vec<Value> = precedence(op, args).to_vec();
+    from.retain(|a| !e.numbers.contains(a));
+    if from.is_empty() {
+        from.push(e.bits(e.ty(r), INVALID));
     }
-    let bits = e.bits_of(nan);
-    let quiet = e.imm(IntBin::Or, bits, QUIET);
-    let nan = e.float_of(quiet, Elem::F64);
-    e.select(is_nan, nan, r)
+    from.insert(0, r);
+    e.op(Op::Propagate, &from, e.ty(r))
 }
 
 /// `FMin` and `FMax`.

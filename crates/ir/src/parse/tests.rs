@@ -7,6 +7,7 @@ fn listed(op: &Op) -> bool {
         Op::Special(_) | Op::Int(_) | Op::IntUn(_) | Op::Cmp(_) | Op::Select | Op::Zext | Op::Sext => true,
         Op::Trunc | Op::Bitcast | Op::Build | Op::HSum { .. } | Op::Lookup(_) | Op::Float { .. } => true,
         Op::Fma { .. } | Op::FmaOdd { .. } | Op::Sqrt { .. } | Op::FMin { .. } | Op::FMax { .. } => true,
+        Op::Propagate => true,
         Op::FNeg | Op::FAbs | Op::Ftz | Op::FCmp(_) | Op::ToBits | Op::FromBits | Op::FCvt(_) => true,
         Op::FRound(_) | Op::FToInt { .. } | Op::IntToF { .. } | Op::Load(_) | Op::Store(_) => true,
         Op::Dot(_)

@@ -114,6 +114,7 @@ pub(crate) fn pure_op(
             x86::fma_odd(t, cpu.registers, to, args).unwrap_or_else(|| fma_odd(t, to, args, halves))
         }
         Op::Sqrt { .. } => t.intrinsic(&format!("sqrt.{}", to.suffix()), to, &[(to, arg(0))]),
+        Op::Propagate => propagate(t, to, &args.iter().map(|a| a.0).collect::<Vec<_>>()),
         Op::FMin { nan } => min_max(t, to, arg(0), arg(1), nan, true),
         Op::FMax { nan } => min_max(t, to, arg(0), arg(1), nan, false),
         Op::FNeg => t.inst(format_args!("fneg {to} {}", arg(0))),
@@ -619,6 +620,21 @@ pub(super) fn float_to_half(t: &mut Text, cpu: Cpu, from: Shape, a: &str) -> Reg
 fn fma_f32_without_hardware(t: &mut Text, s: Shape, a: &str, b: &str, c: &str) -> Reg {
     let exact = product_and_sum_to_odd(t, s, [a, b, c], Elem::F64);
     t.convert("fptrunc", s.with(Elem::F64), &exact, s)
+}
+
+/// The first, and which NaN where it is one.
+fn propagate(t: &mut Text, s: Shape, args: &[&str]) -> Reg {
+    let (int, mask) = (s.with(Elem::I64), s.with(Elem::I1));
+    let mut nan = Text::constant(s, 0xfff8 << 48);
+    for from in args[1..].iter().rev() {
+        let is_nan = t.compare("fcmp uno", s, from, from);
+        nan = t.select(mask, &is_nan, s, from, &nan);
+    }
+    let bits = t.convert("bitcast", s, &nan, int);
+    let quiet = t.binary("or", int, &bits, &Text::constant(int, 1 << 51));
+    let nan = t.convert("bitcast", int, &quiet, s);
+    let is_nan = t.compare("fcmp uno", s, args[0], args[0]);
+    t.select(mask, &is_nan, s, &nan, args[0])
 }
 
 /// `FmaOdd` in plain IR.

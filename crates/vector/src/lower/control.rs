@@ -150,6 +150,7 @@ impl Lower<'_> {
         for (index, i) in data.insts.iter().enumerate() {
             self.lower_inst(index, i)?;
         }
+        self.settle();
         // In either version.
         let mut checked = std::mem::take(&mut self.checked);
         if let Some(others) = &self.checked_by[b.index()] {
