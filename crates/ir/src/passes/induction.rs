@@ -45,8 +45,12 @@ struct Induction {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Uniform,
+    /// Not at all in a row of the block.
+    Row,
     /// By their places, evenly as far as one can see.
     Placed,
+    /// The same in each row of the block, which may begin anywhere.
+    Rows,
     Varying,
 }
 
@@ -91,7 +95,7 @@ fn find(func: &Function, cycles: &Cycles, uses: &Uses) -> Vec<Induction> {
                 [a, b] if i.op == Op::Int(IntBin::Add) && b == *p => a,
                 _ => continue,
             };
-            let varies = entering.iter().any(|v| kinds.get(*v) == Kind::Varying);
+            let varies = entering.iter().any(|v| kinds.get(*v) >= Kind::Rows);
             if varies && stays(*p) && stays(*next) && kinds.get(step) == Kind::Uniform {
                 found.push(Induction { header: cycle.header, param, step, next: (at, *next) });
             }
@@ -131,7 +135,8 @@ impl<'a> Kinds<'a> {
         let i = &self.func.block(b).insts[n as usize];
         match i.op {
             Op::Const(_) => Kind::Uniform,
-            Op::Special(Tid(_) | LaneId | WarpId) => Kind::Placed,
+            Op::Special(Tid(Axis::Y | Axis::Z)) => Kind::Row,
+            Op::Special(Tid(Axis::X) | LaneId | WarpId) => Kind::Placed,
             Op::Special(_) if i.op.is_pure() => Kind::Uniform,
             Op::Load(mem) if mem != Mem::weak(Space::Param) || i.guard.is_some() => Kind::Varying,
             Op::Select => Kind::Varying,
@@ -145,7 +150,11 @@ impl<'a> Kinds<'a> {
                 let kind = i.args.iter().map(|a| self.of(*a, depth - 1)).max().unwrap_or(Kind::Uniform);
                 // A row of each lane's own.
                 let scaled = op == Op::Int(IntBin::Mul) && !constant;
-                if scaled && kind == Kind::Placed { Kind::Varying } else { kind }
+                match kind {
+                    Kind::Row if scaled => Kind::Rows,
+                    Kind::Placed | Kind::Rows if scaled => Kind::Varying,
+                    kind => kind,
+                }
             }
         }
     }
