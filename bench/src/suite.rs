@@ -2,9 +2,10 @@
 //!
 //! `--suite [KERNEL...]` measures what is committed. `--variants SEED` adds six variants of each kernel, drawn by the seed and compiled now;
 //! `--check SEED` compiles variants with many options of nvcc and compares small runs with C on every engine, in every way;
-//! `--bless` writes the committed PTX and `bench/suite/expected.txt` anew.
+//! `--cold` measures single launches in processes of their own; `--bless` writes the committed PTX and `bench/suite/expected.txt` anew.
 
 mod check;
+mod cold;
 mod compile;
 mod launch;
 mod rows;
@@ -49,6 +50,11 @@ impl Measured {
 
 /// Measures or checks all kernels, or those named.
 pub(crate) fn run(dir: &Path, words: &[String]) -> Result {
+    if let [once, name, size, engine, cache] = words
+        && once == "--once"
+    {
+        return cold::once(dir, name, size, engine, cache);
+    }
     let mut words = words.iter().map(String::as_str).peekable();
     let mode = words.next_if(|w| w.starts_with("--"));
     let seed = match mode {
@@ -67,6 +73,7 @@ pub(crate) fn run(dir: &Path, words: &[String]) -> Result {
     match mode {
         None | Some("--variants") => measure_all(&compiler, rows, seed, only.is_empty()),
         Some("--check") => check::all(&compiler, rows, seed.unwrap_or_default()),
+        Some("--cold") => cold::all(dir, rows),
         Some("--bless") => bless(&compiler, rows),
         Some(other) => Err(format!("`{other}` is no option of --suite")),
     }

@@ -63,14 +63,28 @@ impl Job<'_> {
 
     /// The kernel of a module in PTX, with its buffers.
     pub(crate) fn load(&self, ptx: &str) -> Result<Loaded<'_>, Error> {
-        let device = Device::new()?;
-        let module = device.load(self.row.name, ptx)?;
+        self.load_on(&Device::new()?, ptx, &self.inputs())
+    }
+
+    /// What `a` and `b` hold.
+    pub(crate) fn inputs(&self) -> [Vec<u8>; 2] {
         let (bytes, kinds) = (self.bytes(), self.kinds().into_bytes());
+        [0, 1].map(|n| fill(kinds[n], bytes[n], n as u64 + 1))
+    }
+
+    /// On a device, with these inputs.
+    pub(crate) fn load_on(
+        &self,
+        device: &Device,
+        ptx: &str,
+        inputs: &[Vec<u8>; 2],
+    ) -> Result<Loaded<'_>, Error> {
+        let module = device.load(self.row.name, ptx)?;
         let mut buffers = vec![];
-        for n in 0..3 {
-            let buffer = device.buffer_named(["a", "b", "out"][n], bytes[n])?;
-            if n < 2 {
-                buffer.write(0, &fill(kinds[n], bytes[n], n as u64 + 1))?;
+        for (n, bytes) in self.bytes().into_iter().enumerate() {
+            let buffer = device.buffer_named(["a", "b", "out"][n], bytes)?;
+            if let Some(input) = inputs.get(n) {
+                buffer.write(0, input)?;
             }
             buffers.push(buffer);
         }

@@ -109,6 +109,10 @@ impl<'a> Climb<'a> {
             if !(much && self.on_quick) && self.before + spent < self.patience {
                 return None;
             }
+            // Nor while what is left will be done before a compiler is, unless launches keep coming.
+            if !self.on_quick && next < all && !much && self.before < self.patience {
+                return None;
+            }
             if self.on_quick {
                 self.codes.of(Effort::Best).begin();
             } else {

@@ -370,6 +370,7 @@ fn compile_here(api: &Api, text: &str, target: &Target, tier: &Tier) -> Result<O
             on_diagnostic,
             (&raw const sink).cast_mut().cast(),
         );
+        (api.context_set_yield_callback)(context.handle, ending::on_yield, ptr::null_mut());
 
         // On the first line, so that line numbers in messages stay those of the text.
         let text =

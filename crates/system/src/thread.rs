@@ -9,6 +9,14 @@ pub fn process() -> u32 {
     if cfg!(target_family = "wasm") { 0 } else { std::process::id() }
 }
 
+/// Whether this is the process's first thread: when that ends, the process does. False where nobody can tell.
+pub fn is_first() -> bool {
+    #[cfg(target_os = "linux")]
+    return rustix::thread::gettid() == rustix::process::getpid();
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
 /// Starts a thread, or says why there can be no more.
 #[track_caller]
 pub fn spawn<T: Send + 'static>(

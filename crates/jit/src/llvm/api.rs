@@ -45,6 +45,7 @@ pub(super) type Diagnostic = *mut opaque::Diagnostic;
 
 type Bool = c_int;
 type FatalErrorHandler = extern "C" fn(reason: *const c_char);
+type YieldCallback = extern "C" fn(Context, *mut c_void);
 type DiagnosticHandler = extern "C" fn(Diagnostic, *mut c_void);
 
 /// LLVMRelocPIC
@@ -86,6 +87,7 @@ api! {
     context_create = "LLVMContextCreate": fn() -> Context;
     context_dispose = "LLVMContextDispose": fn(Context);
     context_set_diagnostic_handler = "LLVMContextSetDiagnosticHandler": fn(Context, DiagnosticHandler, *mut c_void);
+    context_set_yield_callback = "LLVMContextSetYieldCallback": fn(Context, YieldCallback, *mut c_void);
     get_diag_info_severity = "LLVMGetDiagInfoSeverity": fn(Diagnostic) -> c_int;
     get_diag_info_description = "LLVMGetDiagInfoDescription": fn(Diagnostic) -> *mut c_char;
     install_fatal_error_handler = "LLVMInstallFatalErrorHandler": fn(FatalErrorHandler);

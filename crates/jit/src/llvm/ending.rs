@@ -4,9 +4,11 @@
 //! first uses something. So ours is asked for when the library is loaded, and once more when it has compiled something for the first time. While it does that,
 //! in the background perhaps, launches do not return ([`wait_for_first_use`]), so whoever waits for their own work to be done does not end the process
 //! meanwhile. What a thread keeps for itself goes before all handlers, if it is the one that ends the process.
+//!
+//! Nobody waits for code that nobody will run: between its passes code generation asks whether the process is ending ([`on_yield`]), and if so its thread stays there.
 
 use std::cell::Cell;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -102,6 +104,16 @@ impl Drop for Work {
     }
 }
 
+/// LLVM calls this between two passes of code generation, on the thread that compiles, holding no lock.
+pub(super) extern "C" fn on_yield(_: super::api::Context, _: *mut c_void) {
+    if ENDING.load(Ordering::SeqCst) && PROCESS.load(Ordering::SeqCst) == std::process::id() {
+        ENDED.fetch_add(1, Ordering::SeqCst);
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
 /// Waits until as many calls have ended as have begun up to now.
 fn wait() {
     let begun = BEGUN.load(Ordering::SeqCst);
@@ -115,6 +127,10 @@ struct WaitAtEnd;
 
 impl Drop for WaitAtEnd {
     fn drop(&mut self) {
+        // What the first thread keeps goes when the process does.
+        if hostwarp_system::thread::is_first() {
+            ENDING.store(true, Ordering::SeqCst);
+        }
         wait();
     }
 }
