@@ -95,7 +95,7 @@ pub const ROOM: Room = Room {
         form!(
             "mbarrier.arrive{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64@.shared, count:u32<1..2147483647>",
             SETS,
-            since(78, 80)
+            since(78, 90)
         ),
         form!(
             "mbarrier.arrive{.sem}{.scope}.shared::cluster.b64  d:u64?, [addr]:b64@.shared{, count:u32<1..2147483647>}",
@@ -183,7 +183,7 @@ pub const ROOM: Room = Room {
             since(93, 90)
         ),
         form!(
-            "mbarrier.test_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, report:b8, [addr]:b64@.shared, parity:u32<0..1>",
+            "mbarrier.test_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, report:b8, [addr]:b64@.shared, parity:u32",
             WAIT,
             since(93, 90)
         ),
@@ -203,7 +203,7 @@ pub const ROOM: Room = Room {
             since(93, 90)
         ),
         form!(
-            "mbarrier.try_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, report:b8, [addr]:b64@.shared, parity:u32<0..1>{, hint:u32}",
+            "mbarrier.try_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, report:b8, [addr]:b64@.shared, parity:u32{, hint:u32}",
             WAIT,
             since(93, 90)
         ),
