@@ -161,7 +161,7 @@ pub fn randomly(name: &str, relu: bool, [a, b, e, f]: [u32; 4], rbits: u32) -> u
                 true => 0,
                 false => away(magnitude, (format.value(low), format.value(low + 1)), (random.into(), 16)),
             };
-            low + up | u64::from(v.is_sign_negative()) << format.bits()
+            (low + up) | (u64::from(v.is_sign_negative()) << format.bits())
         };
         d << width | code as u32
     })
