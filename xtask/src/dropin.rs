@@ -107,17 +107,25 @@ pub fn nvcc() -> Result<PathBuf> {
     }
     let at = root().join("target/nvcc");
     let nvcc = at.join("nvidia/cu13/bin/nvcc");
-    if !nvcc.exists() {
+    let packages = [
+        "nvidia-cuda-nvcc",
+        "nvidia-cuda-runtime",
+        "nvidia-cuda-crt",
+        "nvidia-cuda-cccl",
+        "nvidia-cuda-profiler-api",
+        "nvidia-nvvm",
+    ];
+    // An older folder may lack one; pip does not add to what is there, so all of them are put in anew.
+    let there: Vec<String> = fs::read_dir(&at)
+        .map(|all| all.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
+        .unwrap_or_default();
+    let installed = |package: &str| {
+        let name = package.replace('-', "_") + "-";
+        there.iter().any(|file| file.starts_with(&name) && file.ends_with(".dist-info"))
+    };
+    if !nvcc.exists() || !packages.iter().all(|package| installed(package)) {
         let at = at.display().to_string();
-        let packages = [
-            "nvidia-cuda-nvcc",
-            "nvidia-cuda-runtime",
-            "nvidia-cuda-crt",
-            "nvidia-cuda-cccl",
-            "nvidia-cuda-profiler-api",
-            "nvidia-nvvm",
-        ];
-        let install = [&["-m", "pip", "install", "-q", "--target", &at], &packages[..]].concat();
+        let install = [&["-m", "pip", "install", "-q", "--upgrade", "--target", &at], &packages[..]].concat();
         run("python3", &install, &[])?;
     }
     Ok(nvcc)

@@ -34,6 +34,7 @@ mod video_simd;
 
 pub use edges::edges;
 pub use matrix::{Mma, Quads};
+pub use narrow::randomly;
 use text::Text;
 
 /// A parsed instruction, ready to be evaluated any number of times.

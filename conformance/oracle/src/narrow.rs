@@ -84,8 +84,8 @@ enum Kind {
     /// A pair in fixed point, from floats or to bfloats.
     ToFixed(FloatType),
     FromFixed,
-    /// Two f32 to bfloats, with random bits.
-    Random,
+    /// Two f32 to halves or bfloats, with so many random bits for each.
+    Random(Format, u32),
     /// Two f32, or the halves of one operand, to a pair.
     To {
         format: Option<Narrow8>,
@@ -127,6 +127,46 @@ fn power_of(code: u64) -> f64 {
     if code == 0xff { f64::NAN } else { 2f64.powi(code as i32 - 127) }
 }
 
+/// 1 where the part of the way from one number to the next and so many random bits make a whole; of that part as many bits count.
+fn away(v: f64, (low, high): (f64, f64), (random, count): (u64, u32)) -> u64 {
+    let part = (v - low) / (high - low) * 2f64.powi(count as i32);
+    u64::from(part.floor() as u64 + random >= 1 << count)
+}
+
+/// Four f32 as narrow numbers of a type, `a` first: what `cvt.rs` makes of them, by the figures of the manual and what has been published of GPUs.
+#[must_use]
+pub fn randomly(name: &str, relu: bool, [a, b, e, f]: [u32; 4], rbits: u32) -> u32 {
+    let pairs = format!("{}x2", name.trim_end_matches("x4"));
+    let (_, format) = FORMATS.iter().find(|(n, _)| *n == pairs).expect("a narrow type");
+    let format = format.expect("one with a sign");
+    let bytes: [u8; 4] = rbits.to_le_bytes();
+    let (of_b, of_f) = match format.bits() {
+        3 => ([bytes[1], bytes[3]], [bytes[0], bytes[2]]),
+        _ => ([bytes[2], bytes[3]], [bytes[0], bytes[1]]),
+    };
+    let [of_b, of_f] = [of_b, of_f].map(u16::from_le_bytes);
+    let width = (format.bits() + 1).next_power_of_two();
+    let numbers = [(a, of_b.reverse_bits()), (b, of_b), (e, of_f.reverse_bits()), (f, of_f)];
+    numbers.into_iter().fold(0, |d, (number, random)| {
+        let v = f32::from_bits(number);
+        let largest = format.largest();
+        let code = if v.is_nan() {
+            if format.specials == Specials::None { largest } else { low_mask(format.bits()) }
+        } else if relu && v.is_sign_negative() {
+            0
+        } else {
+            let magnitude = f64::from(v).abs().min(format.value(largest));
+            let low = (0..=largest).rev().find(|code| format.value(*code) <= magnitude).expect("0 is");
+            let up = match low == largest {
+                true => 0,
+                false => away(magnitude, (format.value(low), format.value(low + 1)), (random.into(), 16)),
+            };
+            (low + up) | (u64::from(v.is_sign_negative()) << format.bits())
+        };
+        d << width | code as u32
+    })
+}
+
 impl Narrow {
     pub fn knows(text: &Text) -> bool {
         text.mods.has_any(FORMATS)
@@ -149,14 +189,19 @@ impl Narrow {
         let scaled = text.mods.take("scaled::n2::ue8m0");
         if text.mods.take("rs") {
             let (relu, satfinite) = (text.mods.take("relu"), text.mods.take("satfinite"));
-            if !text.mods.take("bf16x2") || !text.mods.take("f32") {
-                return Err("of .rs only bf16x2 from f32 is known".into());
+            let to = match () {
+                () if text.mods.take("bf16x2") => (Format::Bf16, 16),
+                () if text.mods.take("f16x2") => (Format::F16, 13),
+                () => return Err("of .rs only pairs are known; `randomly` has the others".into()),
+            };
+            if !text.mods.take("f32") {
+                return Err(".rs is from f32".into());
             }
             text.plain_operands(3)?;
             let inputs = text.float_inputs(single, 2)?;
             let inputs = inputs.into_iter().chain([crate::Input::Source]).collect();
             return Ok((
-                Narrow { kind: Kind::Random, round: Rounding::Zero, relu, satfinite, scaled },
+                Narrow { kind: Kind::Random(to.0, to.1), round: Rounding::Zero, relu, satfinite, scaled },
                 inputs,
             ));
         }
@@ -219,7 +264,10 @@ impl Narrow {
                 (clamp(b) | clamp(a) << bits | if bits == 16 { 0 } else { c << (2 * bits) }) & low_mask(32)
             }
             Kind::Tf32 => self.tf32(a as u32).into(),
-            Kind::Random => self.random(a as u32, c >> 16) << 16 | self.random(b as u32, c & 0xffff),
+            Kind::Random(format, count) => {
+                let part = |v: u64, bits: u64| self.random(v as u32, bits & low_mask(count), (format, count));
+                part(a, c >> 16) << 16 | part(b, c)
+            }
             Kind::ToFixed(from) => {
                 let (high, low, scale) = match from.lanes {
                     1 => (a, b, c),
@@ -280,21 +328,39 @@ impl Narrow {
         if self.relu { to.relu(bits) } else { bits }
     }
 
-    /// A bf16 next to an f32: the one away from zero if what is cut and the random bits make a whole.
-    fn random(&self, a: u32, random: u64) -> u64 {
+    /// A half or bfloat next to an f32: the one away from zero if what is cut and the random bits make a whole.
+    fn random(&self, a: u32, random: u64, (format, count): (Format, u32)) -> u64 {
         let v = f32::from_bits(a);
         if v.is_nan() {
-            return Format::Bf16.canonical_nan();
+            return format.canonical_nan();
         }
         if self.relu && v.is_sign_negative() {
             return 0;
         }
-        let (kept, cut) = (u64::from(a) >> 16, u64::from(a) & 0xffff);
-        let away = u64::from(cut + random >= 1 << 16);
-        // The next code is the next number, and after the largest comes infinity.
-        let rounded = kept + away;
-        let infinite = rounded & 0x7fff == 0x7f80;
-        rounded - u64::from(infinite && self.satfinite)
+        let kept = convert(Format::F32, format, a.into(), Round::TowardZero, false);
+        let value = |code: u64| {
+            f64::from_bits(convert(format, Format::F64, code, Round::NearestTiesToEven, false)).abs()
+        };
+        let infinity = if format == Format::F16 { 0x7c00 } else { 0x7f80 };
+        let magnitude = kept & 0x7fff;
+        // What is beyond the largest number is as far behind it as the next one would be.
+        let beyond =
+            f64::from(v).abs() >= 2.0 * value(magnitude) - value(magnitude - u64::from(magnitude > 0));
+        let rounded = match magnitude {
+            _ if beyond && magnitude + 1 >= infinity => infinity,
+            _ if magnitude == infinity => infinity,
+            _ => {
+                let low = value(magnitude);
+                let high = if magnitude + 1 == infinity {
+                    low + (low - value(magnitude - 1))
+                } else {
+                    value(magnitude + 1)
+                };
+                magnitude + away(f64::from(v).abs(), (low, high), (random, count))
+            }
+        };
+        let rounded = rounded - u64::from(rounded == infinity && self.satfinite);
+        rounded | kept & 0x8000
     }
 
     fn code(&self, format: Option<Narrow8>, v: f64) -> u64 {

@@ -539,6 +539,7 @@ impl<'m> Body<'m> {
                 let takes_both = function
                     || match m.opcode {
                         "cp" => !m.has(".bulk"),
+                        "prefetch" => m.has(".tensormap"),
                         other => matches!(other, "ldmatrix" | "stmatrix" | "wmma" | "createpolicy"),
                     };
                 if bits == 32 && c.out.address_size == 64 && wide_space && !takes_both {

@@ -7,7 +7,7 @@ use crate::check::Checker;
 use crate::emit::Emit;
 use crate::operand::{Address, Base, Kind, Operand, Pool};
 use crate::scope::Reg;
-use hostwarp_ir::{self as ir, AtomicOp, Elem, Inst, Op, Order, SystemCall, Term, Type, Value};
+use hostwarp_ir::{self as ir, AtomicOp, Elem, Inst, MbarrierOp, Op, Order, SystemCall, Term, Type, Value};
 use hostwarp_isa::{Match, Ty, Unspecified, probe};
 use hostwarp_syntax::{Instruction, Span};
 
@@ -68,6 +68,8 @@ pub enum SiteKind {
         /// How many bytes of the operand count.
         bytes: u32,
     },
+    /// A copy has written shared memory: the operand is the address (low half) and the number of bytes (high half).
+    Filled,
     /// A register has been written; the operand is what.
     Wrote {
         /// Its name.
@@ -255,9 +257,15 @@ impl Emit {
                 let (address, value) = (inst.args.first().copied(), inst.args.last().copied());
                 let result = inst.result;
                 insts.push(inst);
+                if let Op::Atomic(AtomicOp::System(call), _) = op
+                    && let (Some(address), Some(operand)) = (address, value)
+                {
+                    let mut add = Adding { emit: self, insts: &mut insts, guard, line };
+                    add.probe_system(call, address, operand);
+                    continue;
+                }
                 let (Some(mem), Some(address)) = (op.mem(), address) else { continue };
                 let (access, touched) = match op {
-                    Op::Atomic(AtomicOp::System(_), _) => continue,
                     Op::Load(_) => (Access::Load, result),
                     Op::Store(_) => (Access::Store, value),
                     _ => (Access::Atomic, result),
@@ -315,6 +323,24 @@ impl Adding<'_> {
         match self.emit.builder().ty(v) {
             Type::I64 => v,
             _ => self.inst(Op::Zext, v, Type::I64),
+        }
+    }
+
+    /// What system calls do to memory.
+    fn probe_system(&mut self, call: SystemCall, address: Value, operand: Value) {
+        let at = |access, bytes| SiteKind::Access { access, space: ir::Space::Generic, bytes, strong: true };
+        match call {
+            SystemCall::CopyIn | SystemCall::CopyFew => self.probe(SiteKind::Filled, operand),
+            SystemCall::WideExch | SystemCall::WideCas => self.probe(at(Access::Atomic, 16), address),
+            SystemCall::Mbarrier(MbarrierOp::Wait) => {}
+            SystemCall::Mbarrier(MbarrierOp::Init) => {
+                self.probe(at(Access::Store, 8), address);
+                if self.emit.probing.probes.strict {
+                    self.probe(SiteKind::Stored { offset: 0, bytes: 8 }, operand);
+                }
+            }
+            SystemCall::Mbarrier(_) => self.probe(at(Access::Atomic, 8), address),
+            _ => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! Records what the GPU of this machine makes of matrices in the registers of a warp.
 //!
-//! `matrix pack PTXAS FILE` assembles a kernel for each form into one file, where there is no GPU; `matrix record FILE HASHES RAW` runs them where there
+//! `matrix pack PTXAS FILE [PART]` assembles a kernel for each form into one file, where there is no GPU; `matrix record FILE HASHES RAW` runs them where there
 //! is one and writes a hash of what each made, and what it made of the first tiles; `matrix compare RAW [PART]` compares the interpreter with those.
 use hostwarp::{Device, Engine};
 use hostwarp_conformance::cuda::Gpu;
@@ -12,11 +12,12 @@ use std::path::Path;
 fn main() -> Result<(), String> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["pack", ptxas, file] => pack(ptxas, file),
+        ["pack", ptxas, file] => pack(ptxas, file, ""),
+        ["pack", ptxas, file, part] => pack(ptxas, file, part),
         ["record", file, hashes, raw] => record(file, hashes, raw),
         ["compare", raw] => compare(raw, ""),
         ["compare", raw, part] => compare(raw, part),
-        _ => Err("matrix pack PTXAS FILE | record FILE HASHES RAW | compare RAW [PART]".into()),
+        _ => Err("matrix pack PTXAS FILE [PART] | record FILE HASHES RAW | compare RAW [PART]".into()),
     }
 }
 
@@ -42,10 +43,10 @@ fn entries(file: &str) -> Result<BTreeMap<String, Vec<u8>>, String> {
     Ok(out)
 }
 
-fn pack(ptxas: &str, file: &str) -> Result<(), String> {
+fn pack(ptxas: &str, file: &str, part: &str) -> Result<(), String> {
     let ptxas = Ptxas::new(Path::new(ptxas))?;
     let mut all = vec![];
-    for form in forms() {
+    for form in forms().into_iter().filter(|f| f.name().contains(part)) {
         match ptxas.assemble(&form.ptx(), 0) {
             Ok(cubin) => {
                 put(&mut all, form.name().as_bytes());

@@ -13,7 +13,7 @@ pub use data::Kind;
 pub use manifest::{Argument, Entry, Launch, Manifest};
 pub use recording::{Recorded, Recording};
 
-use hostwarp::{Arg, Device, Engine, Error, Module, Options, Profile};
+use hostwarp::{Arg, Device, Engine, Error, LaunchBuilder, Module, Options, Profile};
 use std::path::{Path, PathBuf};
 
 /// Where the manifest of a set is, its PTX, and its recording, from the root of the repository.
@@ -106,6 +106,16 @@ impl Entry {
 
     /// Launches it and gives back what is in each output. With a `chunk`, only that part of the grid and of the buffers.
     pub fn run(&self, module: &Module, engine: Engine, chunk: Option<u32>) -> Result<Vec<Vec<u8>>, Error> {
+        self.run_as(module, chunk, |launch| launch.engine(engine))
+    }
+
+    /// The same, launched as `asked` says.
+    pub fn run_as(
+        &self,
+        module: &Module,
+        chunk: Option<u32>,
+        asked: impl Fn(LaunchBuilder<'_>) -> LaunchBuilder<'_>,
+    ) -> Result<Vec<Vec<u8>>, Error> {
         let Launch::Run(launch) = &self.launch else {
             return Err(Error::Launch(format!("{} is not to be run", self.name())));
         };
@@ -113,7 +123,7 @@ impl Entry {
         let kernel = module.kernel(&self.kernel)?;
         let mut grid = launch.grid;
         grid[0] /= of;
-        let mut builder = kernel.launch().grid(grid).block(launch.block).shared(launch.shared).engine(engine);
+        let mut builder = asked(kernel.launch().grid(grid).block(launch.block).shared(launch.shared));
         if launch.cooperative {
             builder = builder.cooperative();
         }

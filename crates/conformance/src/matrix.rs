@@ -1,4 +1,5 @@
-//! Products of matrices in the registers of a warp: every form of `mma` and `wmma`, on tiles that reveal order, width and rounding of sums.
+//! Matrices in the registers of a warp: every form of `mma` and `wmma`, on tiles that reveal order, width and rounding of sums, and of `ldmatrix`, `stmatrix` and
+//! `movmatrix`, with rows in an order that differs from tile to tile.
 //!
 //! A tile is what one warp holds of `a`, `b` and `c`. Of each form a recording keeps a hash of what a GPU made of [`TILES`] tiles.
 
@@ -69,7 +70,7 @@ fn bits(kind: &str) -> u32 {
     match kind {
         "f64" | "memory" => 64,
         "f32" | "tf32" | "s32" => 32,
-        "f16" | "bf16" => 16,
+        "f16" | "bf16" | "halves" => 16,
         "s4" | "u4" | "ordered" | "metadata" | "pairs" => 4,
         "b1" => 1,
         _ => 8,
@@ -85,6 +86,12 @@ enum Work {
     Load(Tile),
     /// `wmma.store`: registers in, memory out.
     Store(Tile),
+    /// `ldmatrix`: each lane has a row of 16 bytes in shared memory, and gives the address of one.
+    LoadRows,
+    /// `stmatrix`: each lane gives the address of a row of 16 bytes, and then has the row that is its own.
+    StoreRows,
+    /// `movmatrix`
+    Transpose,
 }
 
 /// A matrix in memory.
@@ -329,9 +336,35 @@ fn moves() -> Vec<Form> {
     out
 }
 
+/// `ldmatrix`, `stmatrix` and `movmatrix`
+fn rows() -> Vec<Form> {
+    let mut out = vec![];
+    for space in ["", ".shared", ".shared::cta"] {
+        for trans in ["", ".trans"] {
+            for n in [1, 2, 4] {
+                let of = |opcode| format!("{opcode}.sync.aligned.m8n8.x{n}{trans}{space}.b16");
+                let (row, registers) = (("memory", 2), ("halves", n));
+                let form = |head, work, d, source| Form {
+                    head,
+                    tail: String::new(),
+                    work,
+                    d,
+                    sources: vec![source],
+                };
+                out.push(form(of("ldmatrix"), Work::LoadRows, registers, row));
+                out.push(form(of("stmatrix"), Work::StoreRows, row, registers));
+            }
+        }
+    }
+    let head = "movmatrix.sync.aligned.m8n8.trans.b16".into();
+    let (d, sources) = (("halves", 1), vec![("halves", 1)]);
+    out.push(Form { head, tail: String::new(), work: Work::Transpose, d, sources });
+    out
+}
+
 /// Every form that Hostwarp executes.
 pub fn forms() -> Vec<Form> {
-    [dense(), sparse(), fragments(), moves()].concat()
+    [dense(), sparse(), fragments(), moves(), rows()].concat()
 }
 
 /// The type of a register.
@@ -404,6 +437,12 @@ impl Form {
             Work::Multiply => s += &self.multiply(),
             Work::Load(tile) => s += &self.moves(tile, true),
             Work::Store(tile) => s += &self.moves(tile, false),
+            Work::LoadRows | Work::StoreRows => s += &self.rows(),
+            Work::Transpose => {
+                s += "    .reg .b32 %a, %d0;\n    ld.global.b32 %a, [%in];\n";
+                s += &format!("    {} %d0, %a;\n", self.head);
+                s += &stored("b32", 1);
+            }
         }
         s + "    ret;\n}\n"
     }
@@ -426,6 +465,37 @@ impl Form {
         }
         s += &format!("    {} {}{};\n", self.head, lists.join(", "), self.tail);
         s + &stored(of_d, d)
+    }
+
+    /// Lane l gives the address of row (odd number of the tile) × l + tile; where rows are loaded, every fourth tile has rows twice.
+    fn rows(&self) -> String {
+        let load = self.work == Work::LoadRows;
+        let n = if load { self.d.1 } else { self.sources[0].1 };
+        let mut s = format!("    .shared .align 16 .b8 rows[{}];\n", 2 * LANES * 16);
+        s += &format!(
+            "    .reg .b32 %d<{n}>, %l, %m, %own, %row;\n    .reg .b64 %w<2>, %wide;\n    .reg .pred %p;\n"
+        );
+        s += "    mov.u32 %l, %laneid;\n    mov.u32 %g, %tid.x;\n    shr.u32 %g, %g, 5;\n    mov.u32 %row, rows;\n    mad.lo.u32 %row, %g, 512, %row;\n";
+        s += "    mad.lo.u32 %own, %l, 16, %row;\n    shr.u32 %g, %t, 5;\n    and.b32 %m, %g, 15;\n    shl.b32 %m, %m, 1;\n    add.u32 %m, %m, 1;\n";
+        if load {
+            s += "    and.b32 %n, %g, 3;\n    setp.eq.u32 %p, %n, 3;\n    @%p add.u32 %m, %m, 1;\n";
+            s += "    ld.global.v2.b64 {%w0, %w1}, [%in];\n";
+        } else {
+            s += "    mov.b64 %w0, 0;\n    mov.b64 %w1, 0;\n";
+            s += &(0..n).map(|i| format!("    ld.global.b32 %d{i}, [%in+{}];\n", 8 * i)).collect::<String>();
+        }
+        s += "    mad.lo.u32 %m, %m, %l, %g;\n    and.b32 %m, %m, 31;\n    mad.lo.u32 %row, %m, 16, %row;\n    cvt.u64.u32 %wide, %row;\n";
+        let generic = !self.head.contains(".shared");
+        if generic {
+            s += "    cvta.shared.u64 %wide, %wide;\n";
+        }
+        let at = if generic { "%wide" } else { "%row" };
+        s += "    st.shared.v2.b64 [%own], {%w0, %w1};\n    bar.warp.sync -1;\n";
+        if load {
+            return s + &format!("    {} {}, [{at}];\n", self.head, list("d", n)) + &stored("b32", n);
+        }
+        s += &format!("    {} [{at}], {};\n    bar.warp.sync -1;\n", self.head, list("d", n));
+        s + "    ld.shared.v2.b64 {%w0, %w1}, [%own];\n    st.global.v2.b64 [%out], {%w0, %w1};\n"
     }
 
     /// A load or store of fragments, through shared memory where the form asks for it.

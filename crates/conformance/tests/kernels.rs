@@ -119,3 +119,39 @@ fn the_math_library_gives_the_bits_of_an_h200() {
 fn all_of_the_math_library_gives_the_bits_of_an_h200() {
     replay("math", Part::All, |_| true);
 }
+
+/// What compilers make waits for its copies and relies on nothing else that is unspecified, but for these: fewer threads than words of shared memory are
+/// launched of one, and nvcc reads a register before it looks whether it was written in the other.
+const REFUSED: [(&str, &str, usize); 2] = [
+    ("atomics.", "is read and was never written", 9),
+    ("rays.c100", "`%r196` is read and was never written", 1),
+];
+
+#[test]
+fn a_strict_launch_refuses_few_of_them() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let device = Device::new().expect("a device");
+    let (mut refused, mut copies) = (vec![], 0);
+    for name in ["corpus", "matrix"] {
+        let set = Set::named(name).expect("a set");
+        let (manifest, files) = set.read(root).expect("a manifest and its files");
+        for (file, text) in &files {
+            let module = Entry::load(&device, file, text).unwrap_or_else(|e| panic!("{file}: {e}"));
+            copies += usize::from(text.contains("cp.async"));
+            for entry in manifest.entries.iter().filter(|e| e.file == *file) {
+                let Launch::Run(sizes) = &entry.launch else { continue };
+                let chunk = (sizes.chunks > 1).then_some(0);
+                if let Err(e) = entry.run_as(&module, chunk, |l| l.strict().engine(Engine::Interp)) {
+                    refused.push(format!("{}: {e}", entry.name()));
+                }
+            }
+        }
+    }
+    assert!(copies >= 9, "{copies} files with copies in the background");
+    for (file, why, count) in REFUSED {
+        let known = |line: &String| line.starts_with(file) && line.contains(why);
+        assert_eq!(refused.iter().filter(|line| known(line)).count(), count, "{file}: {refused:?}");
+        refused.retain(|line| !known(line));
+    }
+    assert!(refused.is_empty(), "{}:\n{}", refused.len(), refused.join("\n"));
+}

@@ -34,6 +34,8 @@ pub struct State {
     null: RwLock<Arc<StreamObject>>,
     /// All streams, to wait for.
     streams: Mutex<Vec<std::sync::Weak<StreamObject>>>,
+    /// Those that were destroyed with something under way, which others wait for all the same.
+    leaving: Mutex<Vec<Arc<StreamObject>>>,
     /// Queuing on the default stream orders it with the others; one at a time.
     order: Mutex<()>,
     memory: Mutex<Memory>,
@@ -218,7 +220,9 @@ struct Memory {
     advice: HashMap<u64, Advice>,
 }
 
-static STATE: OnceLock<Result<State, String>> = OnceLock::new();
+static STATE: OnceLock<State> = OnceLock::new();
+/// Held while the device is made: whether it could not be.
+static FAILED: Mutex<bool> = Mutex::new(false);
 
 thread_local! {
     static CONTEXTS: RefCell<Vec<usize>> = const { RefCell::new(vec![]) };
@@ -238,20 +242,33 @@ pub fn with_per_thread_default<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Makes the device, once.
+/// Makes the device, once. Where there was not enough of something, the next call tries again.
 pub fn init() -> Result<&'static State, Code> {
-    let made = STATE.get_or_init(|| State::new().map_err(|e| e.to_string()));
-    made.as_ref().map_err(|why| {
-        log::explain(&format!("there is no device: {why}"));
-        errors::NO_DEVICE
-    })
+    if let Some(state) = STATE.get() {
+        return Ok(state);
+    }
+    let mut failed = lock(&FAILED);
+    match STATE.get().map_or_else(|| State::new().map(Some), |_| Ok(None)) {
+        Ok(made) => {
+            *failed = false;
+            if let Some(made) = made {
+                _ = STATE.set(made);
+            }
+            STATE.get().ok_or(errors::NO_DEVICE)
+        }
+        Err(why) => {
+            *failed = true;
+            log::explain(&format!("there is no device: {why}"));
+            Err(errors::NO_DEVICE)
+        }
+    }
 }
 
 /// The device, if `cuInit` has been called.
 pub fn state() -> Result<&'static State, Code> {
     match STATE.get() {
-        Some(Ok(state)) => Ok(state),
-        Some(Err(_)) => Err(errors::NO_DEVICE),
+        Some(state) => Ok(state),
+        None if *lock(&FAILED) => Err(errors::NO_DEVICE),
         None => Err(errors::NOT_INITIALIZED),
     }
 }
@@ -329,6 +346,7 @@ impl State {
             sticky: AtomicI32::new(0),
             null: RwLock::new(null),
             streams: Mutex::default(),
+            leaving: Mutex::default(),
             order: Mutex::default(),
             memory: Mutex::default(),
             linked: Mutex::default(),
@@ -524,7 +542,17 @@ impl State {
             let _ = stream.stream.synchronize();
         }
         let _ = self.null().stream.synchronize();
+        lock(&self.leaving).retain(|s| !s.stream.is_idle());
         self.check()
+    }
+
+    /// A stream's handle means nothing any more; what is under way goes on.
+    pub fn leave(&self, stream: Arc<StreamObject>) {
+        let mut leaving = lock(&self.leaving);
+        leaving.retain(|s| !s.stream.is_idle());
+        if !stream.stream.is_idle() {
+            leaving.push(stream);
+        }
     }
 
     /// Whether nothing is under way.

@@ -7,6 +7,7 @@ use hostwarp_cuda::types::*;
 use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const PTX: &CStr = c"
 .version 8.8
@@ -398,6 +399,30 @@ fn wrong_calls_are_errors() {
     })
     .join()
     .expect("no panic");
+}
+
+#[test]
+fn what_a_destroyed_stream_has_under_way_is_waited_for() {
+    start();
+    extern "C" fn later(done: *mut c_void) {
+        std::thread::sleep(std::time::Duration::from_millis(40));
+        unsafe { &*done.cast_const().cast::<AtomicU32>() }.fetch_add(1, Ordering::SeqCst);
+    }
+    let done = AtomicU32::new(0);
+    let queue = |flags| unsafe {
+        let mut stream = 0;
+        assert_eq!(cuStreamCreate(&mut stream, flags), 0);
+        let to = std::ptr::from_ref(&done).cast_mut().cast();
+        assert_eq!(cuLaunchHostFunc(stream, later, to), 0);
+        assert_eq!(cuStreamDestroy_v2(stream), 0);
+        assert_eq!(cuStreamSynchronize(stream), 400, "it is no stream any more");
+    };
+    queue(1);
+    assert_eq!((unsafe { cuCtxSynchronize() }, done.load(Ordering::SeqCst)), (0, 1));
+    // The default stream waits for one of the other kind.
+    queue(0);
+    assert_eq!(unsafe { cuMemsetD32_v2(alloc(4), 0, 1) }, 0);
+    assert_eq!((unsafe { cuStreamSynchronize(0) }, done.load(Ordering::SeqCst)), (0, 2));
 }
 
 #[test]

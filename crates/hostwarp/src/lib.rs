@@ -38,7 +38,7 @@ pub use cache::{Cache, CacheUsage};
 pub use device::{Device, DeviceBuilder};
 pub use error::{Error, ErrorKind, InputError};
 pub use eval::{EvalOutput, EvalStep, EvalValue, eval};
-pub use hostwarp_interp::{Exceeded, Held, KernelFault, KernelFaultKind, Limits, Misuse};
+pub use hostwarp_interp::{Exceeded, Held, KernelFault, KernelFaultKind, Limits, Misuse, TooEarly, Wait};
 pub use hostwarp_isa::Profile;
 pub use hostwarp_memory::MemoryError;
 pub use launch::{Arg, Effort, Emit, Engine, LaunchBuilder, MAX_CTA_THREADS, MAX_LOCAL, MAX_SHARED, Report};

@@ -246,6 +246,10 @@ fn lanes_of_a_warp_do_not_race() {
     assert_eq!(race(refused(&between("membar.cta;"))), ("read", 1, 4, 6, 0));
     assert_eq!(refused(&between("bar.warp.sync -1;")), None);
     assert_eq!(refused(&between("bar.sync 0;")), None);
+    // What goes elsewhere leaves the word as it was.
+    let elsewhere =
+        format!("{PLACE}\nst.shared.u32 [%r2], %r2; mov.u32 %r9, %r1; {STORE} st.shared.u32 [%r2], %r2;");
+    assert_eq!(refused(&elsewhere), None);
     // Its own is another matter, and so are accesses that are ordered.
     assert_eq!(
         refused(&format!("{PLACE}\nst.shared.u32 [%r3], %r1; ld.shared.u32 %r9, [%r3]; {STORE}")),

@@ -597,7 +597,8 @@ impl Machine<'_, '_> {
                 let operands: [u64; CHUNK] = self.regs.read(inst.args[1], warp);
                 if call == SystemCall::Probe {
                     let lanes = self.guarded(inst, warp, run);
-                    observe(self.launch, self.cta, warp, lanes, &addrs, &operands).map_err(|(l, kind)| {
+                    let told = observe(self.launch, self.cta, warp, lanes, &addrs, &operands, inst.line);
+                    told.map_err(|(l, kind)| {
                         let lane = Some((warp * CHUNK) as u32 + l);
                         Box::new(Stop { kind, line: inst.line, lane })
                     })?;

@@ -105,6 +105,83 @@ pub enum Misuse {
         /// The offset.
         address: u32,
     },
+    /// Shared memory is accessed that a copy in the background may still write, or written that one may still read.
+    UnderWay {
+        /// The offset in shared memory.
+        address: u32,
+        /// Who does what too early.
+        access: TooEarly,
+        /// The thread that began the copy.
+        other: [u32; 3],
+        /// The line it did that in.
+        line: u32,
+        /// Why it is not done.
+        wait: Wait,
+    },
+    /// A thread reads what a copy of another one's brought, which has waited for it but not synchronised with this one since.
+    CopyRace {
+        /// The offset in shared memory.
+        address: u32,
+        /// The thread that copied it.
+        other: [u32; 3],
+        /// The line it did that in.
+        line: u32,
+    },
+}
+
+/// What is done before a copy in the background is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooEarly {
+    /// A read of what the copy writes.
+    Read,
+    /// A write to what the copy writes.
+    Write,
+    /// A write to what the copy reads.
+    Overwrite,
+}
+
+/// Why a copy in the background may not be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Nothing has waited for it.
+    None,
+    /// It was in no group when its thread waited, in this line.
+    NotCommitted {
+        /// The line.
+        line: u32,
+    },
+    /// The wait in this line leaves so many groups under way, and it is in one of them.
+    Left {
+        /// The line.
+        line: u32,
+        /// How many.
+        groups: u32,
+    },
+    /// Nobody has seen the end of the phase of the mbarrier at this offset that it reports to.
+    Phase {
+        /// The offset of the mbarrier in shared memory.
+        mbarrier: u32,
+    },
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Wait::None => f.write_str("nothing has waited for it since"),
+            Wait::NotCommitted { line } => {
+                write!(f, "the wait in line {line} is for groups only, and no `commit_group` came between")
+            }
+            Wait::Left { line, groups } => {
+                write!(
+                    f,
+                    "the wait in line {line} leaves the last {groups} groups under way, and it is in one of them"
+                )
+            }
+            Wait::Phase { mbarrier } => {
+                write!(f, "nobody has seen the phase of the mbarrier at {mbarrier:#x} end that it reports to")
+            }
+        }
+    }
 }
 
 impl fmt::Display for Misuse {
@@ -136,6 +213,24 @@ impl fmt::Display for Misuse {
             Misuse::UninitialisedShared { address } => {
                 write!(f, "strict: shared memory at {address:#x} is read and was never written")
             }
+            Misuse::UnderWay { address, access, other, line, wait } => {
+                let (done, how) = match access {
+                    TooEarly::Read => ("read", "write"),
+                    TooEarly::Write => ("written", "write"),
+                    TooEarly::Overwrite => ("written", "read"),
+                };
+                write!(
+                    f,
+                    "strict: shared memory at {address:#x} is {done} while the copy that thread {} began (line {line}) may still {how} it: {wait}",
+                    show(other)
+                )
+            }
+            Misuse::CopyRace { address, other, line } => write!(
+                f,
+                "strict: race on shared memory at {address:#x}: thread {} has copied it (line {line}) and waited, and this thread has not synchronised \
+                 with it since; put a barrier between",
+                show(other)
+            ),
         }
     }
 }

@@ -26,7 +26,7 @@ mod tests;
 pub use access::{add_f32, add_f64};
 pub use cta::{BARRIERS, Cta, FrameBuffer, LaneState, Outcome, Runner, WARP, Warp};
 pub use exec::{run, settle};
-pub use fault::{Assertion, KernelFault, KernelFaultKind, Misuse, Waiting, WaitingAt};
+pub use fault::{Assertion, KernelFault, KernelFaultKind, Misuse, TooEarly, Wait, Waiting, WaitingAt};
 pub use float_state::with_default_float_state;
 pub use hostwarp_system::{Exceeded, Held, Limits};
 pub use launch::{Launch, Program};

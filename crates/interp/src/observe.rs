@@ -15,6 +15,8 @@ pub struct Observed<'a> {
     pub lanes: u32,
     /// The probe.
     pub site: u64,
+    /// The line it stands in; 0 if not known.
+    pub line: u32,
     /// What each lane has there; of others, anything.
     pub operands: &'a [u64; WARP as usize],
 }
@@ -36,6 +38,7 @@ pub(crate) fn observe(
     lanes: u32,
     sites: &[u64; WARP as usize],
     operands: &[u64; WARP as usize],
+    line: u32,
 ) -> Result<(), (u32, KernelFaultKind)> {
     let Some(observer) = launch.observer else { return Ok(()) };
     let (number, in_cta) = cta.cta_of(warp);
@@ -48,7 +51,7 @@ pub(crate) fn observe(
         let lanes = same.fold(0, |mask, l| mask | 1 << l);
         open &= !lanes;
         let cta = [x + number as u32, y, z];
-        observer.observe(Observed { cta, warp: in_cta as u32, lanes, site, operands })?;
+        observer.observe(Observed { cta, warp: in_cta as u32, lanes, site, line, operands })?;
     }
     Ok(())
 }

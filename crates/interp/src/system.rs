@@ -116,7 +116,7 @@ pub fn system_call(
             let (warp, l) = (lane / WARP as usize, lane % WARP as usize);
             let (mut sites, mut operands) = ([0; WARP as usize], [0; WARP as usize]);
             (sites[l], operands[l]) = (at, operand);
-            observe(launch, cta, warp, 1 << l, &sites, &operands).map_err(|(_, kind)| kind)?;
+            observe(launch, cta, warp, 1 << l, &sites, &operands, line).map_err(|(_, kind)| kind)?;
             Ok(0)
         }
         SystemCall::Print => {

@@ -40,6 +40,8 @@ pub struct Form {
     pub sets: &'static [(&'static str, &'static str)],
     /// Since when.
     pub since: Since,
+    /// Since when on newer targets, where it was there in an older version than on others.
+    pub sooner: Option<Since>,
     /// Modifiers (or `set.member`-free plain members) that came later than the form; `.cc.s64` means the two together, `%a` a register
     /// in the place `a`, `=a` anything there; `-.aligned` that it may be left out until then.
     pub needs: &'static [(&'static str, Since)],
@@ -70,6 +72,7 @@ impl Form {
             syntax,
             sets,
             since,
+            sooner: None,
             needs: &[],
             undocumented: false,
             until: None,
@@ -88,6 +91,11 @@ impl Form {
     /// With modifiers that came later.
     pub const fn needs(self, needs: &'static [(&'static str, Since)]) -> Form {
         Form { needs, ..self }
+    }
+
+    /// There in an older version already on newer targets.
+    pub const fn sooner(self, sooner: Since) -> Form {
+        Form { sooner: Some(sooner), ..self }
     }
 
     /// Not in the manual.

@@ -36,7 +36,7 @@ pub use errata::{Erratum, Spelling, errata, errata_of};
 pub use form::{Form, Parsed, Since, since};
 pub use instances::{Instance, InstanceKind, InstanceOperand, instances, mixed_instances, with_constant};
 pub use matching::{Env, Features, Instr, Match, Misfit, Operand, OperandKind, resolve};
-pub use meaning::{Arg, Cx, Outcome, Profile, Unspecified, probe};
+pub use meaning::{Arg, Background, Cx, Outcome, Profile, Unspecified, probe};
 pub use special::{SpecialRegister, special};
 pub use ty::{Kind, Ty};
 

@@ -442,7 +442,9 @@ fn try_form(
                 misfits.push(Misfit::Target { index, since });
             }
         };
-        need(&mut misfits, None, form.since);
+        if !form.sooner.is_some_and(|sooner| env.ptx >= sooner.ptx && env.sm >= sooner.sm) {
+            need(&mut misfits, None, form.since);
+        }
         for (m, since) in form.needs {
             if let Some(name) = m.strip_prefix('%') {
                 let place = parsed.operands.iter().position(|o| o.name == name).and_then(|s| operands[s]);

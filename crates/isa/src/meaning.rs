@@ -81,10 +81,68 @@ impl Unspecified {
     /// Every one. The number of the probe that tells of it is its index here.
     pub const ALL: [Unspecified; 3] =
         [Unspecified::DivisionByZero, Unspecified::ShuffleSource, Unspecified::NotInMask];
-    /// Probes with lower numbers are kept for these.
-    pub const SITES: u64 = 16;
+    /// Probes with lower numbers are kept for these and for [`Background`].
+    pub const SITES: u64 = 32;
     /// The probe that tells of lanes that are about to synchronise with others, memory included.
     pub const SYNCHRONISES: u64 = 15;
+    /// The probe that tells of lanes that have synchronised with others and go on.
+    pub const RESUMES: u64 = 14;
+}
+
+/// What a strict launch is told of copies that go on in the background. Engines do them where they stand; on a GPU who reads too early sees old data.
+/// Places are an address in shared memory (low half of the operand) and a number of bytes (high half); phases an mbarrier and its parity.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Background {
+    /// (place): `cp.async` writes there.
+    Copies,
+    /// What this thread has begun is a group.
+    Commits,
+    /// (groups): the thread waits for all groups but so many, those committed last.
+    Waits,
+    /// The thread waits for all that it has begun.
+    WaitsForAll,
+    /// (phase): what this thread has begun is done before that phase ends.
+    Follows,
+    /// (place): a bulk copy writes there.
+    BulkWrites,
+    /// (place): a bulk copy reads there.
+    BulkReads,
+    /// (phase): the bulk copy that the thread has just begun is done before that phase ends.
+    Reports,
+    /// The bulk copy that the thread has just begun is one of its next group.
+    Joins,
+    /// As `Commits`, bulk copies.
+    BulkCommits,
+    /// As `Waits`, bulk copies.
+    BulkWaits,
+    /// (phase): the thread has seen that it has ended.
+    Ended,
+}
+
+impl Background {
+    const FIRST: u64 = 16;
+    const ALL: [Background; 12] = {
+        use Background::*;
+        [
+            Copies,
+            Commits,
+            Waits,
+            WaitsForAll,
+            Follows,
+            BulkWrites,
+            BulkReads,
+            Reports,
+            Joins,
+            BulkCommits,
+            BulkWaits,
+            Ended,
+        ]
+    };
+
+    /// What the probe with this number tells of.
+    pub fn at(site: u64) -> Option<Background> {
+        Background::ALL.get(site.checked_sub(Background::FIRST)? as usize).copied()
+    }
 }
 
 /// How probes access memory: not at all.
@@ -241,9 +299,32 @@ impl Cx<'_> {
 
     /// Memory accesses before this are ordered against those of others that wait here, too.
     pub fn synchronises(&mut self) {
+        self.tell(Unspecified::SYNCHRONISES, self.guard);
+    }
+
+    /// Memory accesses behind this are ordered against those of others before they synchronised, where `when` holds.
+    pub fn resumes(&mut self, when: Option<Value>) {
+        self.tell(Unspecified::RESUMES, when);
+    }
+
+    fn tell(&mut self, site: u64, when: Option<Value>) {
         if self.strict {
             let nothing = self.b.iconst(Type::I64, 0);
-            probe(self.b, Unspecified::SYNCHRONISES, nothing, self.guard);
+            probe(self.b, site, nothing, when);
+        }
+    }
+
+    /// Tells a strict launch of copies in the background, where `when` holds. The operand is built for it only.
+    pub fn background(
+        &mut self,
+        what: Background,
+        when: Option<Value>,
+        operand: impl FnOnce(&mut Self) -> Value,
+    ) {
+        if self.strict {
+            let operand = operand(self);
+            let operand = self.b.zext(operand, Elem::I64);
+            probe(self.b, Background::FIRST + what as u64, operand, when);
         }
     }
 

@@ -210,7 +210,8 @@ fn opcode_text(entry: &Entry, name: &str) -> String {
         out += &format!("  {CODE}{}{CODE:#}", parsed.shown());
         let later = if form.later { ", not supported yet" } else { "" };
         let only: String = form.only.split_whitespace().map(|t| format!(", sm_{t}")).collect();
-        out += &format!("  {DIM}{}{only}{undocumented}{later}{DIM:#}\n", version(form.since));
+        let sooner = form.sooner.map_or_else(String::new, |sooner| format!(" or {}", version(sooner)));
+        out += &format!("  {DIM}{}{sooner}{only}{undocumented}{later}{DIM:#}\n", version(form.since));
         for (modifier, since) in form.needs {
             out += &format!("      {DIM}{modifier}: {}{DIM:#}\n", version(*since));
         }

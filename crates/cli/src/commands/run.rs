@@ -107,7 +107,7 @@ pub struct Run {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     trace_limit: u64,
     /// Reliance on what PTX leaves open is an error: registers and shared memory never written, shuffles from lanes that do not take
-    /// part, integer division by zero, races within a warp on shared memory.
+    /// part, integer division by zero, races within a warp on shared memory, asynchronous copies that nobody has waited for.
     #[arg(long)]
     strict: bool,
     /// Run CTAs and (interpreter) warps in an order that the seed decides on: the same seed, the same order.

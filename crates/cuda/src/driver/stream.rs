@@ -111,8 +111,9 @@ api! {
     fn cuStreamDestroy_v2(stream: Handle) {
         let state = state()?;
         match state.object(stream) {
-            Some(Object::Stream(_)) => {
+            Some(Object::Stream(object)) => {
                 state.remove(stream);
+                state.leave(object);
                 Ok(())
             }
             _ => Err(errors::INVALID_HANDLE),

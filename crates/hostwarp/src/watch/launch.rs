@@ -50,7 +50,8 @@ impl<'a> LaunchBuilder<'a> {
     }
 
     /// Makes reliance on what PTX leaves open an error, with line and thread: registers and shared memory that are read and were never written, shuffles from lanes
-    /// that do not take part, masks that do not name the lane itself, integer division by zero, and races within a warp on shared memory. Bits stay as they are.
+    /// that do not take part, masks that do not name the lane itself, integer division by zero, races within a warp on shared memory, and copies in the background
+    /// (`cp.async` and in bulk) that are relied on before they were waited for. Bits stay as they are.
     ///
     /// ```
     /// # fn main() -> Result<(), hostwarp::Error> {

@@ -3,6 +3,7 @@
 //! A kernel that is to be watched is compiled anew with [probes](hostwarp_compile::Probes) in it; the engines tell a [`Watch`] of the lanes that come to
 //! them. A launch that is not watched has none of this.
 
+mod background;
 mod launch;
 mod space;
 mod stats;

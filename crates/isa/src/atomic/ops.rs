@@ -23,7 +23,7 @@ pub(super) fn meaning(cx: &mut Cx<'_>) -> Outcome {
         cx.set_elements("d", old);
     } else if cx.has(".mbarrier::complete_tx::bytes") {
         let bytes = cx.b.iconst(Type::I32, u64::from(ty.bits() / 8));
-        complete_tx(cx, bytes, cx.guard);
+        complete_tx(cx, address, bytes, cx.guard);
     }
     Ok(())
 }

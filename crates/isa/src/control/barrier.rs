@@ -88,18 +88,26 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
         return Ok(());
     }
     cx.synchronises();
+    wait(cx);
+    if !cx.has(".arrive") {
+        cx.resumes(cx.guard);
+    }
+    Ok(())
+}
+
+fn wait(cx: &mut Cx<'_>) {
     let next = Target::new(cx.after());
     let behind = next.block;
     if cx.has(".cluster") {
         let id = cx.b.iconst(Type::I32, CLUSTER_BARRIER.into());
         cx.end(behind, Term::Barrier { kind: BarrierKind::Sync, id, count: None, next });
-        return Ok(());
+        return;
     }
     if cx.has(".warp") {
         let mask = cx.src("membermask");
         crate::warp::in_own_mask(cx, mask);
         cx.end(behind, Term::WarpSync { mask, next });
-        return Ok(());
+        return;
     }
     // Whether all hold is whether none does not.
     let op = if cx.has(".red") { cx.get(".op").or(Some(".popc")) } else { None };
@@ -130,7 +138,6 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
             }
         }
     }
-    Ok(())
 }
 
 /// Asks for something that has no arguments in memory.

@@ -2,11 +2,11 @@
 //!
 //! Since PTX 8.6, sm_100.
 
-use crate::copy::{generic, system};
+use crate::copy::complete_tx_in;
 use crate::later::BLACKWELL;
 use crate::matching::stand_first;
 use crate::{Cx, Form, Outcome, Room, since};
-use hostwarp_ir::{Elem, IntBin, IntCmp, MbarrierOp, Mem, Op, Order, Scope, SystemCall, Type};
+use hostwarp_ir::{Elem, IntBin, IntCmp, Mem, Op, Order, Scope, Type};
 
 const SETS: &[(&str, &str)] =
     &[(".ss", ".shared::cta"), (".first", ".get_first_ctaid::x .get_first_ctaid::y .get_first_ctaid::z")];
@@ -52,14 +52,13 @@ pub const ROOM: Room = Room {
 
 fn try_cancel(cx: &mut Cx<'_>) -> Outcome {
     let (guard, space) = (cx.guard, cx.m.space());
-    let (address, mbar) = (cx.src("a"), cx.src("mbar"));
+    let address = cx.src("a");
     let zero = cx.b.iconst(Type::I64, 0);
     let response = cx.b.build(&[zero, zero]);
     let mem = Mem { space, order: Order::Weak, scope: Scope::Cta };
     cx.b.effect(Op::Store(mem), &[address, response], guard);
-    let at = generic(cx, mbar, space);
-    let bytes = cx.b.iconst(Type::I64, RESPONSE);
-    system(cx, SystemCall::Mbarrier(MbarrierOp::CompleteTx), at, bytes, guard);
+    let bytes = cx.b.iconst(Type::I32, RESPONSE);
+    complete_tx_in(cx, space, address, bytes, guard);
     Ok(())
 }
 

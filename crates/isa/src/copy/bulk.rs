@@ -1,12 +1,20 @@
 //! The meaning of `cp.async.bulk` and `cp.reduce.async.bulk`.
 
-use super::{complete_tx, generic, low_half, pair, system};
+use super::{complete_tx, generic, low_half, pair, place, system};
 use crate::atomic::combine;
-use crate::{Cx, Outcome, Ty};
+use crate::{Background, Cx, Outcome, Ty};
 use hostwarp_ir::{Elem, IntBin, IntCmp, Mem, Op, Order, Scope, Space, SystemCall, Type, Value};
 
 pub(super) fn meaning(cx: &mut Cx<'_>) -> Outcome {
-    if cx.has(".commit_group") || cx.has(".wait_group") || cx.has(".prefetch") {
+    if cx.has(".wait_group") {
+        cx.background(Background::BulkWaits, cx.guard, |cx| cx.src("n"));
+        return Ok(());
+    }
+    if cx.has(".commit_group") {
+        cx.background(Background::BulkCommits, cx.guard, |cx| cx.b.iconst(Type::I64, 0));
+        return Ok(());
+    }
+    if cx.has(".prefetch") {
         return Ok(());
     }
     let mut guard = cx.guard;
@@ -40,8 +48,13 @@ pub(super) fn meaning(cx: &mut Cx<'_>) -> Outcome {
         let at = generic(cx, from, space);
         system(cx, SystemCall::CopyIn, at, operand, guard);
     }
-    if !out {
-        complete_tx(cx, n, guard);
+    if !cx.has(".global") || out {
+        cx.background(Background::BulkReads, guard, |cx| place(cx, from, n));
+    }
+    if out {
+        cx.background(Background::Joins, guard, |_| n);
+    } else {
+        complete_tx(cx, to, n, guard);
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! `cp`
 //!
 //! Since PTX 7.0, sm_80; in bulk since PTX 8.0, sm_90. Every copy is done where it stands, which is one of the outcomes that the memory model allows: nothing
-//! is left for groups to wait for.
+//! is left for groups to wait for. [`Background`] tells a strict launch of the others.
 
-use super::{bulk, generic, low_half, pair, system};
+use super::{bulk, generic, low_half, pair, phase, place, system};
 use crate::form::Class;
 use crate::later::{TENSOR_MEMORY, dimensions};
 use crate::matching::stand_first;
-use crate::{Cx, Form, Instr, Match, OperandKind, Outcome, Room, Since, Ty, since};
+use crate::{Background, Cx, Form, Instr, Match, OperandKind, Outcome, Room, Since, Ty, since};
 use hostwarp_ir::{Elem, IntBin, IntCmp, MbarrierOp, Mem, Op, Space, SystemCall, Type, Value};
 
 const SETS: &[(&str, &str)] = &[
@@ -89,8 +89,8 @@ pub const CP: Room = Room {
     title: "copy between global and shared memory, in the background",
     doc: "Copies 4, 8 or 16 bytes for each thread (`cp.async`; of the source only `k` bytes are read and zeros follow, or all are zeros where `p` holds), or any \
           multiple of 16 for one (`.bulk`), which it tells an mbarrier or a group of copies; `cp.reduce` adds to what is there, or combines otherwise, element by \
-          element. Both addresses must be multiples of 4, 8 or 16. Copies are done at once here, so `.wait_group` has nothing to wait for, and a program that \
-          forgets it is not found out. `cp.async.mbarrier.arrive` arrives when the copies before it are done; without `.noinc` one more arrival is expected first.",
+          element. Both addresses must be multiples of 4, 8 or 16. Copies are done at once here; a strict launch follows what a GPU may still have under way, and \
+          refuses who reads it before it was waited for. `cp.async.mbarrier.arrive` arrives when the copies before it are done; without `.noinc` one more arrival is expected first.",
     section: "9.7.9.26",
     forms: &[
         form!("cp.async.ca.own.global{.ahead}  [d]:b64, [a]:b64, n:u32#<2^4..16>{, k:u32<..n>}", since(70, 80)),
@@ -182,10 +182,17 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
         let at = generic(cx, address, space);
         let one = cx.b.iconst(Type::I64, 1);
         let op = if cx.has(".noinc") { MbarrierOp::Arrive } else { MbarrierOp::CopyArrive };
-        system(cx, SystemCall::Mbarrier(op), at, one, cx.guard);
+        let before = system(cx, SystemCall::Mbarrier(op), at, one, cx.guard);
+        cx.background(Background::Follows, cx.guard, |cx| phase(cx, at, before));
         return Ok(());
     }
-    if cx.has(".commit_group") || cx.has(".wait_group") || cx.has(".wait_all") {
+    if cx.has(".wait_group") {
+        cx.background(Background::Waits, cx.guard, |cx| cx.src("n"));
+        return Ok(());
+    }
+    if cx.has(".commit_group") || cx.has(".wait_all") {
+        let what = if cx.has(".wait_all") { Background::WaitsForAll } else { Background::Commits };
+        cx.background(what, cx.guard, |cx| cx.b.iconst(Type::I64, 0));
         return Ok(());
     }
     copy(cx)
@@ -232,6 +239,10 @@ fn copy(cx: &mut Cx<'_>) -> Outcome {
         let acts = both(cx, guard, Some(some));
         system(cx, SystemCall::CopyFew, at, operand, acts);
     }
+    cx.background(Background::Copies, guard, |cx| {
+        let n = cx.b.iconst(Type::I32, n);
+        place(cx, to, n)
+    });
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 use super::{generic, pair, system};
 use crate::later::sem_with_scope;
 use crate::matching::stand_first;
-use crate::{Cx, Form, OperandKind, Outcome, Room, Since, since};
+use crate::{Background, Cx, Form, OperandKind, Outcome, Room, Since, since};
 use hostwarp_ir::mbarrier::{LAYOUT, MARK, MARK_BITS, MOST, PENDING, PHASE};
 use hostwarp_ir::{Elem, IntBin, IntCmp, MbarrierOp, Mem, Op, Order, Scope, SystemCall, Type};
 
@@ -95,7 +95,7 @@ pub const ROOM: Room = Room {
         form!(
             "mbarrier.arrive{.sem}{.scope}{.own}.b64  d:u64?, [addr]:b64@.shared, count:u32<1..2147483647>",
             SETS,
-            since(78, 80)
+            since(78, 90)
         ),
         form!(
             "mbarrier.arrive{.sem}{.scope}.shared::cluster.b64  d:u64?, [addr]:b64@.shared{, count:u32<1..2147483647>}",
@@ -183,7 +183,7 @@ pub const ROOM: Room = Room {
             since(93, 90)
         ),
         form!(
-            "mbarrier.test_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, report:b8, [addr]:b64@.shared, parity:u32<0..1>",
+            "mbarrier.test_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, report:b8, [addr]:b64@.shared, parity:u32",
             WAIT,
             since(93, 90)
         ),
@@ -203,7 +203,7 @@ pub const ROOM: Room = Room {
             since(93, 90)
         ),
         form!(
-            "mbarrier.try_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, report:b8, [addr]:b64@.shared, parity:u32<0..1>{, hint:u32}",
+            "mbarrier.try_wait.parity.phase_type::primary{.sem}{.scope}{.own}.b64  p:pred{|q:pred?}, report:b8, [addr]:b64@.shared, parity:u32{, hint:u32}",
             WAIT,
             since(93, 90)
         ),
@@ -286,6 +286,9 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
         let op = if cx.has(".expect_tx") { MbarrierOp::ExpectTx } else { MbarrierOp::CompleteTx };
         (op, cx.b.zext(tx, Elem::I64))
     };
+    if arrives {
+        cx.synchronises();
+    }
     let before = system(cx, SystemCall::Mbarrier(op), at, operand, cx.guard);
     if arrives {
         cx.set("d", before);
@@ -303,6 +306,8 @@ fn wait(cx: &mut Cx<'_>) {
     let bits = cx.b.guarded(Op::Load(mem), &[address], cx.guard, Type::I64);
     let mark = cx.b.int_imm(IntBin::And, bits, MARK_BITS);
     let none = cx.b.cmp_imm(IntCmp::Ne, mark, MARK);
+    let guard = cx.guard;
+    let at = generic(cx, address, space);
     let (answer, mut asks) = if cx.has(".check_layout") {
         let layout = cx.b.int_imm(IntBin::And, bits, LAYOUT);
         let wanted = if cx.get(".layout") == Some(".layout::v1") { LAYOUT } else { 0 };
@@ -320,12 +325,19 @@ fn wait(cx: &mut Cx<'_>) {
         };
         let ended = cx.b.cmp(IntCmp::Ne, phase, asked);
         let waits = cx.b.not(ended);
+        if cx.strict {
+            let seen = guard.map_or(ended, |guard| cx.b.and(guard, ended));
+            cx.background(Background::Ended, Some(seen), |cx| {
+                let at = cx.b.zext(at, Elem::I32);
+                pair(cx, at, asked)
+            });
+            cx.resumes(Some(seen));
+        }
         (ended, cx.b.or(waits, none))
     };
-    if let Some(guard) = cx.guard {
+    if let Some(guard) = guard {
         asks = cx.b.and(guard, asks);
     }
-    let at = generic(cx, address, space);
     let nothing = cx.b.iconst(Type::I64, 0);
     system(cx, SystemCall::Mbarrier(MbarrierOp::Wait), at, nothing, Some(asks));
     cx.set("p", answer);

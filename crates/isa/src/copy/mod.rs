@@ -4,7 +4,8 @@ mod bulk;
 pub mod cp;
 pub mod mbarrier;
 
-use crate::{Cx, Room};
+use crate::{Background, Cx, Room};
+use hostwarp_ir::mbarrier::PHASE;
 use hostwarp_ir::{
     AtomicOp, Elem, IntBin, IntCmp, MbarrierOp, Mem, Op, Order, Scope, Space, SystemCall, Type, Value,
 };
@@ -53,10 +54,30 @@ pub(crate) fn system(
     cx.b.guarded(Op::Atomic(AtomicOp::System(call), mem), &[at, operand], guard, Type::I64)
 }
 
-/// Tells the mbarrier in the place `mbar`, in shared memory, that so many bytes have come.
-pub(crate) fn complete_tx(cx: &mut Cx<'_>, bytes: Value, guard: Option<Value>) {
+/// So many bytes have come to an address in shared memory, of which the mbarrier in the place `mbar`, there too, is told.
+pub(crate) fn complete_tx(cx: &mut Cx<'_>, to: Value, bytes: Value, guard: Option<Value>) {
+    complete_tx_in(cx, Space::Shared, to, bytes, guard);
+}
+
+/// The same, both addresses in this space.
+pub(crate) fn complete_tx_in(cx: &mut Cx<'_>, space: Space, to: Value, bytes: Value, guard: Option<Value>) {
+    cx.background(Background::BulkWrites, guard, |cx| place(cx, to, bytes));
     let mbar = cx.src("mbar");
-    let at = generic(cx, mbar, Space::Shared);
+    let at = generic(cx, mbar, space);
     let bytes = cx.b.zext(bytes, Elem::I64);
-    system(cx, SystemCall::Mbarrier(MbarrierOp::CompleteTx), at, bytes, guard);
+    let before = system(cx, SystemCall::Mbarrier(MbarrierOp::CompleteTx), at, bytes, guard);
+    cx.background(Background::Reports, guard, |cx| phase(cx, at, before));
+}
+
+/// So many bytes from an address in shared memory on, as [`Background`] wants them.
+pub(crate) fn place(cx: &mut Cx<'_>, address: Value, bytes: Value) -> Value {
+    let address = cx.b.zext(address, Elem::I32);
+    pair(cx, address, bytes)
+}
+
+/// The phase of the mbarrier at a generic address that these are the bits of, as [`Background`] wants it.
+pub(crate) fn phase(cx: &mut Cx<'_>, at: Value, bits: Value) -> Value {
+    let at = cx.b.zext(at, Elem::I32);
+    let parity = cx.b.int_imm(IntBin::ShrU, bits, PHASE.into());
+    pair(cx, at, parity)
 }

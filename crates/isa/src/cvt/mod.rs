@@ -103,9 +103,12 @@ pub const ROOM: Room = Room {
         Form::new("cvt.frnd2{.relu}.tf32.f32  d:.tf32, a:.f32", NARROW, since(78, 90)),
         Form::new("cvt.frnd2.satfinite{.relu}.tf32.f32  d:.tf32, a:.f32", NARROW, since(86, 100)),
         // To and from floats of 8 bits and fewer.
-        Form::new("cvt.rn.satfinite{.relu}.f8x2type.f32  d:.f8x2type, a:.f32, b:.f32", NARROW, since(78, 89)),
-        Form::new("cvt.rn.satfinite{.relu}.f8x2type.f16x2  d:.f8x2type, a:.f16x2!", NARROW, since(78, 89)),
-        Form::new("cvt.rn{.relu}.f16x2.f8x2type  d:.f16x2, a:.f8x2type!", NARROW, since(78, 89)),
+        Form::new("cvt.rn.satfinite{.relu}.f8x2type.f32  d:.f8x2type, a:.f32, b:.f32", NARROW, since(81, 89))
+            .sooner(since(78, 90)),
+        Form::new("cvt.rn.satfinite{.relu}.f8x2type.f16x2  d:.f8x2type, a:.f16x2!", NARROW, since(81, 89))
+            .sooner(since(78, 90)),
+        Form::new("cvt.rn{.relu}.f16x2.f8x2type  d:.f16x2, a:.f8x2type!", NARROW, since(81, 89))
+            .sooner(since(78, 90)),
         Form::new("cvt.rn.satfinite{.relu}.f8x2type.bf16x2  d:.f8x2type, a:.bf16x2!", NARROW, since(91, 100))
             .only(FAMILIES),
         Form::new(
@@ -195,7 +198,7 @@ pub const ROOM: Room = Room {
             since(91, 100),
         )
         .only(FIXED_POINT),
-        // With random bits. Of the others it is not said where those stand that are more or fewer than the bits that are cut.
+        // With random bits.
         Form::new(
             "cvt.rs{.relu}{.satfinite}.bf16x2.f32  d:.bf16x2, a:.f32, b:.f32, rbits:tf32!",
             NARROW,
@@ -207,18 +210,15 @@ pub const ROOM: Room = Room {
             NARROW,
             since(87, 100),
         )
-        .only(RANDOM)
-        .later(),
+        .only(RANDOM),
         Form::new(
             "cvt.rs{.relu}.satfinite.x8x4type.f32  d:tf32, a:4*f32, rbits:tf32!",
             NARROW,
             since(87, 100),
         )
-        .only(RANDOM)
-        .later(),
+        .only(RANDOM),
         Form::new("cvt.rs{.relu}.satfinite.e2m1x4.f32  d:bf16, a:4*f32, rbits:tf32!", NARROW, since(87, 100))
-            .only(RANDOM)
-            .later(),
+            .only(RANDOM),
         // Rounding where nothing is lost, and none where something may be.
         Form::new("cvt.frnd{.ftz}.f32.bf16  d:.f32, a:.bf16!", SETS, since(71, 80))
             .needs(&[(".ftz", since(78, 90))])
@@ -240,8 +240,11 @@ pub const ROOM: Room = Room {
          0x7fffe000 for every NaN.",
         "A NaN is 0x7f in e4m3 and e5m2, the largest number where there is none, 0xff in ue8m0. Conversions to and from e2m3, e3m2, e2m1, ue8m0, and those that need sm_100 in other ways, \
          follow the manual; no recording proves them.",
-        "With `.rs` the 16 bits that a bf16 lacks are added to as many random ones, the upper half of `rbits` for `a`, and the carry rounds away from zero. To f16 and to four \
-         narrow numbers the manual does not say how random bits meet what is cut where these are not as many.",
+        "With `.rs` random bits are added to as many of the highest that are cut, and the carry rounds away from zero; below the smallest normal number more bits are cut. Of `rbits` the \
+         upper half is for `a` and the lower one for `b`, of which f16 takes 13 bits. Of four numbers of 8 or 6 bits `b` takes the upper half and `a` the same in reverse, `f` and `e` the \
+         lower one; of 4 bits `b` takes bytes 3 and 1, `f` bytes 2 and 0. The manual has this in figures that say nothing of the order of bits; it is taken from what others have \
+         published of a B200 and a B300, bit by bit for bf16, e4m3, e5m2 and e2m1, for f16 with results below the smallest normal number. One of them has bytes in order for 8 bits on sm_100, \
+         against the two others.",
         "Scaled, the product is rounded once and bounded by `.satfinite` then. The least number in fixed point is -2 (0x80); NaN becomes the largest, 0x7f. No recording proves it.",
         "Where bf16 is on either side, registers must have exactly the size of the type: `.b8` for 8-bit integers.",
         "Without a rounding modifier `cvt.f16.bf16` and `cvt.bf16.f16` round to nearest; ptxas takes it, the manual does not have it.",
@@ -255,12 +258,34 @@ fn types(m: &Match) -> (Ty, Ty) {
     (next(), next())
 }
 
+/// What ptxas makes functions of takes less than other conversions: `.rna` no constants but `0f…`, and `.ftz` where 64 bits are on one side registers of their
+/// sizes.
+fn functions_of_ptxas(m: &Match, instr: &Instr<'_>, to: Ty, from: Ty) -> Result<(), String> {
+    let [d, a] = [0, 1].map(|i| instr.operands.get(i).map(|o| &o.kind));
+    if m.has(".rna") && matches!(a, Some(OperandKind::Float(width)) if *width != Some(32)) {
+        return Err("with `.rna` a constant is written as `0f…`".into());
+    }
+    let bits = |o: Option<&OperandKind<'_>>| match o {
+        Some(OperandKind::Reg(ty)) => ty.bits(),
+        _ => 0,
+    };
+    let narrows = to == Ty::F32 && from == Ty::F64;
+    if !m.has(".ftz") || !narrows && (from != Ty::F32 || to.bits() != 64) {
+        return Ok(());
+    }
+    match bits(d) > if narrows { 32 } else { 64 } || bits(a) > 64 {
+        true => Err("with `.ftz` registers are no wider than the types if one of these has 64 bits".into()),
+        false => Ok(()),
+    }
+}
+
 fn rule(m: &Match, instr: &Instr<'_>) -> Result<(), String> {
     stand_first(instr, &[".pack"])?;
     if m.has(".pack") || m.has(".rs") {
         return Ok(());
     }
     let (to, from) = types(m);
+    functions_of_ptxas(m, instr, to, from)?;
     if !to.is_float() && !from.is_float() && m.has(".sat") && integer::holds(to, from) {
         return Err(format!("{to} holds every {from}, so `.sat` could do nothing"));
     }
@@ -283,9 +308,13 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
         cx.set("d", d);
         return Ok(());
     }
+    if cx.has(".rs") {
+        let d = narrow::random(cx);
+        cx.set("d", d);
+        return Ok(());
+    }
     let (to, from) = types(cx.m);
     let d = match (to.is_float(), from.is_float()) {
-        _ if cx.has(".rs") => narrow::random(cx),
         _ if to.is_narrow() => narrow::pack(cx, to, from),
         _ if from.is_narrow() => narrow::unpack(cx, to, from),
         _ if to == Ty::Tf32 => narrow::tf32(cx),

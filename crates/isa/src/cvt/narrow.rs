@@ -2,7 +2,7 @@
 
 use crate::float::rounding;
 use crate::{Cx, Ty};
-use hostwarp_ir::{Elem, FBin, FCmp, IntBin, IntCmp, Op, Round, Type, Value};
+use hostwarp_ir::{Elem, FBin, FCmp, IntBin, IntCmp, IntUn, Op, Round, Type, Value};
 
 /// A format with a sign.
 struct Format {
@@ -231,35 +231,106 @@ fn from_fixed_point(cx: &mut Cx<'_>, code: Value) -> Value {
     cx.b.float(FBin::Mul, Round::Nearest, false, count, part)
 }
 
-/// Two f32 as bfloats: random bits are added to those that are cut. A subnormal f32 lacks the same bits as any other.
+/// Halves and bfloats, as `.rs` makes them.
+const F16: Format =
+    Format { fraction: 10, bias: 15, sign: 15, largest: 0x7bff, infinity: Some(0x7c00), nan: Some(0x7fff) };
+const BF16: Format =
+    Format { fraction: 7, bias: 127, sign: 15, largest: 0x7f7f, infinity: Some(0x7f80), nan: Some(0x7fff) };
+
+/// Two or four f32 as narrower numbers: random bits are added to those that are cut.
 pub(super) fn random(cx: &mut Cx<'_>) -> Value {
     let rbits = cx.src("rbits");
-    let [low, high] = [("b", 0), ("a", 16)].map(|(name, at)| {
-        let bits = cx.src(name);
-        let v = cx.arith(name, Ty::F32);
-        let random = cx.b.int_imm(IntBin::ShrU, rbits, at);
-        let random = cx.b.int_imm(IntBin::And, random, 0xffff);
-        let magnitude = cx.b.int_imm(IntBin::And, bits, 0x7fff_ffff);
-        let sum = cx.b.add(magnitude, random);
-        let mut d = cx.b.int_imm(IntBin::ShrU, sum, 16);
-        if cx.has(".satfinite") {
-            d = cx.b.int_imm(IntBin::MinU, d, 0x7f7f);
+    let low = cx.b.int_imm(IntBin::And, rbits, 0xffff);
+    let high = cx.b.int_imm(IntBin::ShrU, rbits, 16);
+    // Of a half that is longer the upper bits do not count.
+    let pair = |format, count| (format, count, vec![low, high], vec!["b", "a"]);
+    let (format, count, random, names) = match cx.get(".x8x4type") {
+        _ if cx.has(".f16x2") => pair(&F16, 13),
+        _ if cx.has(".bf16x2") => pair(&BF16, 16),
+        Some(name) => {
+            // The upper half is for `a` and `b`, the lower one for the others: for the first of both with its bits in reverse.
+            let halves = [low, high].map(|half| [half, reversed(cx, half)]);
+            let format = match name {
+                ".e4m3x4" => &E4M3,
+                ".e5m2x4" => &E5M2,
+                ".e2m3x4" => &E2M3,
+                _ => &E3M2,
+            };
+            (format, 16, halves.concat(), vec![])
         }
-        let sign = cx.b.int_imm(IntBin::And, bits, 1 << 31);
-        if cx.has(".relu") {
-            let negative = cx.b.cmp_imm(IntCmp::Ne, sign, 0);
-            let zero = cx.b.iconst(Type::I32, 0);
-            d = cx.b.select(negative, zero, d);
-        } else {
-            let sign = cx.b.int_imm(IntBin::ShrU, sign, 16);
-            d = cx.b.or(d, sign);
+        None => {
+            // Of numbers of 4 bits the upper bytes of both halves are for `a` and `b`.
+            let halves = [0, 8].map(|at| {
+                let lower = cx.b.int_imm(IntBin::ShrU, rbits, at);
+                let lower = cx.b.int_imm(IntBin::And, lower, 0xff);
+                let upper = cx.b.int_imm(IntBin::ShrU, rbits, at + 8);
+                let upper = cx.b.int_imm(IntBin::And, upper, 0xff00);
+                let half = cx.b.or(upper, lower);
+                [half, reversed(cx, half)]
+            });
+            (&E2M1, 16, halves.concat(), vec![])
         }
-        let is_nan = cx.b.fcmp(FCmp::Nan, v, v);
-        let nan = cx.b.iconst(Type::I32, 0x7fff);
-        cx.b.select(is_nan, nan, d)
-    });
-    let high = cx.b.int_imm(IntBin::Shl, high, 16);
-    cx.b.or(high, low)
+    };
+    let numbers: Vec<Value> = match names.is_empty() {
+        true => cx.elements("a").into_iter().rev().collect(),
+        false => names.into_iter().map(|name| cx.src(name)).collect(),
+    };
+    let width = if format.sign < 4 { 4 } else { (format.sign + 1).next_power_of_two() };
+    let mut d = cx.b.iconst(Type::I32, 0);
+    for (i, (number, random)) in numbers.into_iter().zip(random).enumerate() {
+        let code = stochastic(cx, format, number, (random, count));
+        let code = cx.b.int_imm(IntBin::Shl, code, width * i as u64);
+        d = cx.b.or(d, code);
+    }
+    if width == 4 { cx.b.zext(d, Elem::I16) } else { d }
+}
+
+/// The low 16 bits in reverse.
+fn reversed(cx: &mut Cx<'_>, v: Value) -> Value {
+    let v = cx.b.inst(Op::IntUn(IntUn::Brev), &[v], Type::I32);
+    cx.b.int_imm(IntBin::ShrU, v, 16)
+}
+
+/// An f32 cut, in the low bits of a word; so many random bits, added to as many of the highest that are cut, may carry one away from zero.
+fn stochastic(cx: &mut Cx<'_>, format: &Format, bits: Value, (random, count): (Value, u64)) -> Value {
+    let &Format { fraction, bias, sign, largest, infinity, nan } = format;
+    let random = cx.b.int_imm(IntBin::And, random, (1 << count) - 1);
+    let magnitude = cx.b.int_imm(IntBin::And, bits, 0x7fff_ffff);
+    let exponent = cx.b.int_imm(IntBin::ShrU, magnitude, 23);
+    let exponent = cx.b.int_imm(IntBin::MaxU, exponent, 1);
+    let significand = cx.b.int_imm(IntBin::And, magnitude, 0x7f_ffff);
+    let normal = cx.b.int_imm(IntBin::And, magnitude, 0x7f80_0000);
+    let normal = cx.b.cmp_imm(IntCmp::Ne, normal, 0);
+    let whole = cx.b.int_imm(IntBin::Or, significand, 1 << 23);
+    let significand = cx.b.select(normal, whole, significand);
+    // Below the smallest normal number one bit more is cut for each exponent.
+    let least = cx.b.iconst(Type::I32, 128 - bias);
+    let below = cx.b.int(IntBin::Sub, least, exponent);
+    let below = cx.b.int_imm(IntBin::MaxS, below, 0);
+    let above = cx.b.int(IntBin::Sub, exponent, least);
+    let above = cx.b.int_imm(IntBin::MaxS, above, 0);
+    let unseen = cx.b.int_imm(IntBin::Add, below, 23 - fraction - count);
+    let unseen = cx.b.int_imm(IntBin::MinU, unseen, 31);
+    let seen = cx.b.int(IntBin::ShrU, significand, unseen);
+    let sum = cx.b.add(seen, random);
+    let units = cx.b.int_imm(IntBin::ShrU, sum, count);
+    let above = cx.b.int_imm(IntBin::Shl, above, fraction);
+    let code = cx.b.add(units, above);
+    let most = if cx.has(".satfinite") { largest } else { infinity.unwrap_or(largest) };
+    let code = cx.b.int_imm(IntBin::MinU, code, most);
+    let negative = cx.b.int_imm(IntBin::ShrU, bits, 31);
+    let code = if cx.has(".relu") {
+        let negative = cx.b.cmp_imm(IntCmp::Ne, negative, 0);
+        let zero = cx.b.iconst(Type::I32, 0);
+        cx.b.select(negative, zero, code)
+    } else {
+        let negative = cx.b.int_imm(IntBin::Shl, negative, sign);
+        cx.b.or(code, negative)
+    };
+    let infinite = cx.b.iconst(Type::I32, 0x7f80_0000);
+    let is_nan = cx.b.cmp(IntCmp::LtU, infinite, magnitude);
+    let nan = cx.b.iconst(Type::I32, nan.unwrap_or(largest));
+    cx.b.select(is_nan, nan, code)
 }
 
 const TF32: u64 = 0xffff_e000;

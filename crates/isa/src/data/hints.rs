@@ -1,7 +1,7 @@
 //! `prefetch prefetchu discard applypriority createpolicy`: what caches are told. No value depends on it, and no address is checked.
 
 use crate::matching::{stand_first, whole_addresses};
-use crate::{Cx, Form, Outcome, Room, since};
+use crate::{Cx, Form, OperandKind, Outcome, Room, since};
 use hostwarp_ir::Type;
 
 const SETS: &[(&str, &str)] = &[
@@ -23,7 +23,12 @@ pub const PREFETCH: Room = Room {
         Form::new("prefetch{.tensormap_space}.tensormap  [a]:b64", SETS, since(80, 90)),
         Form::new("prefetch{.global}.L1::32B.valid_addr  [a]:b64", SETS, since(94, 90)),
     ],
-    rule: None,
+    rule: Some(|m, instr| match instr.operands.first().map(|o| &o.kind) {
+        Some(OperandKind::Address(Some(ty))) if m.has(".tensormap") && ty.bits() < 32 => {
+            Err("the address of a tensor map has at least 32 bits".into())
+        }
+        _ => Ok(()),
+    }),
     meaning: |_| Ok(()),
     notes: &[],
 };

@@ -211,7 +211,7 @@ fn meaning(cx: &mut Cx<'_>) -> Outcome {
     if cx.has(".mbarrier::complete_tx::bytes") {
         let bytes = cx.b.ty(whole).bytes() as u64;
         let bytes = cx.b.iconst(Type::I32, bytes);
-        complete_tx(cx, bytes, cx.guard);
+        complete_tx(cx, address, bytes, cx.guard);
     }
     Ok(())
 }
