@@ -300,7 +300,8 @@ impl Generator<'_> {
             },
             Bank::F => vec![half(self.r, r)],
             Bank::Q => {
-                let parts = [What::Reg(word), What::Reg(Reg(Bank::B, 2))];
+                // No address: where memory lies is no matter of the kernel's.
+                let parts = [What::Reg(word), What::Reg(Reg(Bank::A, 9 - word.1))];
                 vec![Inst::new("mov.b128", &[What::Reg(r)], &[What::Vector(parts.to_vec())])]
             }
             bank => vec![Inst::new(format!("mov{}", bank.ty()), &[What::Reg(r)], &[What::Reg(word)])],
