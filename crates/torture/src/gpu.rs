@@ -233,6 +233,6 @@ mod tests {
                 && bench.reference(&case, 0).ok() != bench.reference(&case, ELSEWHERE).ok()
         };
         let seeds = (0..60).chain((0..20).map(|i| crate::shapes::SHAPES + i));
-        assert_eq!(seeds.filter(looks).collect::<Vec<_>>(), []);
+        assert_eq!(seeds.filter(looks).collect::<Vec<u64>>(), Vec::<u64>::new());
     }
 }
