@@ -3,6 +3,7 @@
 use hostwarp_system::seam::{self, Kind};
 use libloading::{Library, Symbol};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::time::{Duration, Instant};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -118,6 +119,45 @@ impl Gpu {
         Ok(Module { gpu: self, handle })
     }
 
+    /// Assembles PTX text as asked for and loads it; an error is what the driver's assembler says.
+    pub fn assemble(&self, text: &str, how: Assembly) -> Result<Module<'_>> {
+        let text = CString::new(text).map_err(|e| e.to_string())?;
+        let mut log = vec![0u8; 4096];
+        let (mut options, mut values): (Vec<c_int>, Vec<*mut c_void>) = (vec![], vec![]);
+        let mut option = |name: c_int, value: *mut c_void| {
+            options.push(name);
+            values.push(value);
+        };
+        let number = |n: usize| std::ptr::without_provenance_mut(n);
+        // CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_OPTIMIZATION_LEVEL, CU_JIT_MAX_REGISTERS
+        option(5, log.as_mut_ptr().cast());
+        option(6, number(log.len() - 1));
+        option(7, number(how.level as usize));
+        if let Some(registers) = how.registers {
+            option(0, number(registers as usize));
+        }
+        let mut handle: *mut c_void = std::ptr::null_mut();
+        type LoadDataEx = unsafe extern "C" fn(
+            *mut *mut c_void,
+            *const c_void,
+            c_uint,
+            *const c_int,
+            *mut *mut c_void,
+        ) -> c_int;
+        let count = options.len() as c_uint;
+        // SAFETY: the type is that of cuda.h; text, options and the buffer for messages live through the call.
+        let loaded = unsafe {
+            self.call::<LoadDataEx>("cuModuleLoadDataEx", |f| {
+                f(&mut handle, text.as_ptr().cast(), count, options.as_ptr(), values.as_mut_ptr())
+            })
+        };
+        loaded.map_err(|e| {
+            let said = CStr::from_bytes_until_nul(&log).map(|s| s.to_string_lossy().into_owned());
+            format!("{e}: {}", said.unwrap_or_default().trim())
+        })?;
+        Ok(Module { gpu: self, handle })
+    }
+
     /// Lets every thread have so many bytes of stack, for functions that call themselves.
     pub fn stack(&self, bytes: usize) -> Result<()> {
         const STACK_SIZE: c_int = 0;
@@ -207,6 +247,15 @@ impl Drop for Memory<'_> {
     }
 }
 
+/// How PTX is assembled by the driver.
+#[derive(Clone, Copy, Debug)]
+pub struct Assembly {
+    /// 0 to 4.
+    pub level: u32,
+    /// At most so many registers for a thread.
+    pub registers: Option<u32>,
+}
+
 /// How a kernel is launched.
 #[derive(Clone, Copy, Debug)]
 pub struct Grid {
@@ -228,6 +277,35 @@ impl Module<'_> {
 
     /// Runs a kernel with these bytes as parameters and waits for it.
     pub fn launch(&self, kernel: &str, how: Grid, params: &[Vec<u8>]) -> Result<()> {
+        self.begin(kernel, how, params)?;
+        // SAFETY: the type is that of cuda.h.
+        unsafe { self.gpu.call::<unsafe extern "C" fn() -> c_int>("cuCtxSynchronize", |f| f()) }
+    }
+
+    /// Runs a kernel with these bytes as parameters and waits for it, but not for longer than this. Says whether it has ended: if not, the
+    /// context is of no use any more.
+    pub fn launch_within(&self, kernel: &str, how: Grid, params: &[Vec<u8>], time: Duration) -> Result<bool> {
+        const NOT_READY: c_int = 600;
+        self.begin(kernel, how, params)?;
+        let began = Instant::now();
+        loop {
+            let mut runs = false;
+            // SAFETY: the type is that of cuda.h; no stream is the default one.
+            unsafe {
+                self.gpu.call::<unsafe extern "C" fn(*mut c_void) -> c_int>("cuStreamQuery", |f| {
+                    let code = f(std::ptr::null_mut());
+                    runs = code == NOT_READY;
+                    if runs { 0 } else { code }
+                })?;
+            }
+            if !runs || began.elapsed() > time {
+                return Ok(!runs);
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    fn begin(&self, kernel: &str, how: Grid, params: &[Vec<u8>]) -> Result<()> {
         let Grid { grid, block, shared, cooperative } = how;
         let name = CString::new(kernel).map_err(|e| e.to_string())?;
         let mut function: *mut c_void = std::ptr::null_mut();
@@ -268,13 +346,12 @@ impl Module<'_> {
             if cooperative {
                 self.gpu.call::<LaunchCooperative>("cuLaunchCooperativeKernel", |f| {
                     f(function, gx, gy, gz, bx, by, bz, shared, stream, pointers)
-                })?;
+                })
             } else {
                 self.gpu.call::<LaunchKernel>("cuLaunchKernel", |f| {
                     f(function, gx, gy, gz, bx, by, bz, shared, stream, pointers, std::ptr::null())
-                })?;
+                })
             }
-            self.gpu.call::<unsafe extern "C" fn() -> c_int>("cuCtxSynchronize", |f| f())
         }
     }
 }

@@ -13,6 +13,8 @@ const BLOCKS: &[[u32; 3]] = &[
     [256, 1, 1], [16, 16, 1], [8, 4, 1], [16, 2, 1], [16, 4, 1], [8, 8, 1], [16, 5, 1], [8, 3, 1], [32, 2, 1], [32, 3, 1], [12, 3, 1], [31, 2, 1], [4, 4, 2], [5, 5, 2], [16, 2, 2],
     [20, 3, 1], [40, 2, 1], [24, 2, 2],
 ];
+/// Blocks whose last group is not whole, whatever groups there are.
+const PARTS: &[[u32; 3]] = &[[40, 1, 1], [33, 1, 1], [72, 1, 1], [100, 1, 1], [20, 3, 1], [12, 3, 1], [31, 2, 1]];
 const GRIDS: &[[u32; 3]] = &[[1, 1, 1], [1, 1, 1], [2, 1, 1], [3, 1, 1], [2, 2, 1], [5, 1, 1]];
 
 /// Set in the seed of a kernel that suits wide groups: whole warps, many of them, and no operations within one.
@@ -126,7 +128,7 @@ pub fn generate(seed: u64) -> Kernel {
     if calm {
         (traits.barriers, traits.atomics) = (true, false);
     }
-    let exits = r.percent(22) && !calm;
+    let exits = r.percent(28) && !calm;
     let (mut block, mut grid) = (*r.pick(BLOCKS), *r.pick(GRIDS));
     if calm && traits.trees {
         block = *r.pick(&[[256, 1, 1], [256, 1, 1], [512, 1, 1], [128, 1, 1], [64, 1, 1], [16, 16, 1]]);
@@ -136,11 +138,13 @@ pub fn generate(seed: u64) -> Kernel {
         block = *r.pick(WIDE_BLOCKS);
     } else if traits.long > 0 {
         (block, grid) = (*r.pick(&[[32, 1, 1], [40, 1, 1], [8, 4, 1]]), *r.pick(&[[1, 1, 1], [2, 1, 1]]));
+    } else if exits && traits.barriers && r.percent(60) {
+        block = *r.pick(PARTS);
     } else if exits && r.percent(40) {
         block = *r.pick(SHORT_ROWS);
     }
     let mut shape = Shape { block, grid, limit: None, exits };
-    if exits && r.percent(50) {
+    if exits && r.percent(if traits.barriers { 25 } else { 50 }) {
         shape.limit = Some(r.below(shape.all_threads() as usize + 1) as u32);
     }
     let kernel =
@@ -201,6 +205,12 @@ impl Generator<'_> {
         let mut wanted: Vec<Kind> =
             wanted.into_iter().filter(|(yes, _)| *yes).map(|(_, kind)| kind).collect();
         let mut body = vec![];
+        if exit && self.traits.barriers && self.r.percent(85) {
+            // Threads that have nothing to do end first, and the others meet at several barriers.
+            wanted.retain(|kind| !matches!(kind, Kind::Exit));
+            body.extend(self.of_kind(Kind::Exit, &mut place));
+            wanted.extend([Kind::Barrier; 3]);
+        }
         while self.left > 0 || !wanted.is_empty() {
             if !wanted.is_empty() && self.r.percent(60) {
                 let kind = wanted.swap_remove(self.r.below(wanted.len()));
@@ -300,7 +310,8 @@ impl Generator<'_> {
             },
             Bank::F => vec![half(self.r, r)],
             Bank::Q => {
-                let parts = [What::Reg(word), What::Reg(Reg(Bank::B, 2))];
+                // No address: where memory lies is no matter of the kernel's.
+                let parts = [What::Reg(word), What::Reg(Reg(Bank::A, 9 - word.1))];
                 vec![Inst::new("mov.b128", &[What::Reg(r)], &[What::Vector(parts.to_vec())])]
             }
             bank => vec![Inst::new(format!("mov{}", bank.ty()), &[What::Reg(r)], &[What::Reg(word)])],
@@ -311,7 +322,7 @@ impl Generator<'_> {
     /// Two words of input, each of the thread's own or the same for all.
     fn words(&mut self) -> Stmt {
         let load = |r: &mut Random, to: Reg| {
-            let base = if r.percent(15) { Reg(Bank::B, 0) } else { Reg(Bank::B, 2) };
+            let base = if r.percent(25) { Reg(Bank::B, 0) } else { Reg(Bank::B, 2) };
             let at = r.below(layout::INPUT_WORDS as usize) as i64 * 8;
             Inst::new("ld.global.u64", &[What::Reg(to)], &[What::Address(base, at)])
         };

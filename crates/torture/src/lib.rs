@@ -11,6 +11,7 @@
 pub mod campaign;
 pub mod coverage;
 pub mod generate;
+pub mod gpu;
 pub mod instruction;
 pub mod memory;
 pub mod program;

@@ -1,6 +1,7 @@
 //! `torture`: random kernels on every engine, until one gives different bits.
 
 mod isolate;
+mod slices;
 
 use hostwarp::jit::target::X86Level;
 use hostwarp_torture::campaign::{Campaign, Event, Found};
@@ -8,6 +9,7 @@ use hostwarp_torture::generate::WIDE;
 use hostwarp_torture::run::{Bench, Case};
 use hostwarp_torture::shapes::SHAPES;
 use hostwarp_torture::subject::Subject;
+use slices::Slices;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -30,6 +32,8 @@ torture replay FILE…         run kernels of past failures
   --quick-jit     one compilation for each kernel
   --wide          kernels that suit groups of several warps
   --show          print the kernel with that seed and stop
+  --gpu           compare the interpreter with this machine's NVIDIA GPU instead
+  --level N       with --gpu: what the driver's assembler optimises, 0 (the default) to 4
 ";
 
 fn main() -> ExitCode {
@@ -48,6 +52,9 @@ struct Options {
     json: Option<PathBuf>,
     save: Option<PathBuf>,
     show: bool,
+    /// On a GPU, at that level.
+    gpu: bool,
+    level: u32,
     replay: Vec<PathBuf>,
 }
 
@@ -56,7 +63,7 @@ fn options() -> Result<Option<Options>, String> {
     let mut campaign = Campaign::default();
     let (mut json, mut save, mut show, mut kind, mut replay) = (None, None, false, 0, vec![]);
     let mut args = std::env::args().skip(1);
-    let mut replays = false;
+    let (mut replays, mut gpu, mut level) = (false, false, 0);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} wants a value"));
         let number = |text: String| {
@@ -84,6 +91,8 @@ fn options() -> Result<Option<Options>, String> {
             "--wide" => kind |= WIDE,
             "--shapes" => kind |= SHAPES,
             "--show" => show = true,
+            "--gpu" => gpu = true,
+            "--level" => level = number(value()?)?.min(4) as u32,
             "--help" | "-h" => return Ok(None),
             "replay" if !replays => replays = true,
             file if replays => replay.push(file.into()),
@@ -91,7 +100,7 @@ fn options() -> Result<Option<Options>, String> {
         }
     }
     campaign.seed |= kind;
-    Ok(Some(Options { campaign, json, save, show, replay }))
+    Ok(Some(Options { campaign, json, save, show, gpu, level, replay }))
 }
 
 fn run() -> Result<bool, String> {
@@ -105,6 +114,10 @@ fn run() -> Result<bool, String> {
     }
     if !o.replay.is_empty() {
         return replay(&o);
+    }
+    if o.gpu {
+        let Campaign { seed, kernels, jobs, seconds, reduce, .. } = o.campaign;
+        return Slices { seed, kernels, jobs, seconds, level: o.level, reduce }.run();
     }
     if std::env::var_os(isolate::CHILD).is_none() {
         let args: Vec<String> = std::env::args().skip(1).collect();

@@ -553,7 +553,8 @@ pub fn beyond(m: &mut Maker<'_>, k: &Shape, end: u64) -> Vec<Inst> {
         (_, 1) => constant("0x100"),
         _ => constant("0x7fff12345600"),
     };
-    match m.r.below(4) {
+    // Beside the first or the last word are more kinds of mistakes to be made than where nothing is.
+    match m.r.weighted(&[1, 1, 1, 3]) {
         0 => {
             let wild = wild(m);
             lines.push(inst("mov.u64", other, &[wild]));
@@ -576,7 +577,15 @@ pub fn beyond(m: &mut Maker<'_>, k: &Shape, end: u64) -> Vec<Inst> {
         }
     }
     lines.push(inst("selp.b64", address, &[What::Reg(other), What::Reg(address), What::Reg(is_it)]));
+    if m.r.percent(50) {
+        // As a pointer that was loaded: the word is at most 4, which nobody can know.
+        let zero = Reg(Bank::A, 2);
+        lines.push(inst("ld.global.u64", zero, &[What::Address(INPUT_WORD, k.same_at() as i64)]));
+        lines.push(inst("shr.u64", zero, &[What::Reg(zero), constant(3)]));
+        lines.push(inst("add.s64", address, &[What::Reg(address), What::Reg(zero)]));
+    }
     let space = if shared { ".shared" } else { *m.r.pick(&[".global", ".global", ".global", ""]) };
+    let alike = m.r.percent(50);
     for _ in 0..1 + m.r.below(5) {
         let distance = m.r.below(2 * apart as usize + 1) as i64 - apart;
         let value = m.typed(ty);
@@ -585,7 +594,7 @@ pub fn beyond(m: &mut Maker<'_>, k: &Shape, end: u64) -> Vec<Inst> {
             // What it reads may be another's by now: nobody is told.
             false => inst(&format!("ld{space}{ty}"), sink(ty), &[at(distance)]),
         };
-        if m.r.percent(40) {
+        if !alike && m.r.percent(60) {
             access.guard = Some(Guard { reg: m.reg(Bank::P), not: m.r.percent(50) });
         }
         lines.push(access);
@@ -593,14 +602,15 @@ pub fn beyond(m: &mut Maker<'_>, k: &Shape, end: u64) -> Vec<Inst> {
     lines
 }
 
-/// Threads read the last words there are, of several sizes, and the last threads what is behind.
+/// Threads read the last words there are, of several sizes, and the last thread what is behind: of several that do which is first would be open.
 fn past(m: &mut Maker<'_>, k: &Shape, end: u64) -> Vec<Inst> {
     let base = [What::Reg(GLOBAL_THREAD), constant(8), What::Reg(MEMORY)];
     let mut lines = vec![inst("mad.wide.u32", ADDRESS, &base)];
+    let sizes = [Ty::B32, Ty::B64, Ty::B16];
+    let alike = m.r.percent(50).then(|| *m.r.pick(&sizes));
     for _ in 0..2 + m.r.below(3) {
-        let ty = *m.r.pick(&[Ty::B32, Ty::B64, Ty::B16]);
-        // All whose word is not there are of one CTA.
-        let behind = m.r.below(3).min(k.threads() as usize) as u64;
+        let ty = alike.unwrap_or_else(|| *m.r.pick(&sizes));
+        let behind = m.r.below(2) as u64;
         let at = end - 8 * k.all_threads() + 8 * behind;
         let mut load = inst(&format!("ld.global{ty}"), sink(ty), &[What::Address(ADDRESS, at as i64)]);
         if m.r.percent(25) {

@@ -557,7 +557,7 @@ impl Kernel {
         }
         if self.instructions().iter().any(|i| i.to_string().contains("mine")) {
             for at in (0..layout::LOCAL).step_by(16) {
-                w.line(&format!("st.local.v2.u64 [mine+{at}], {{%base2, {at}}};"));
+                w.line(&format!("st.local.v4.u32 [mine+{at}], {{%id2, {at}, %id0, {at}}};"));
             }
         }
         if self.shared_cells > 0 {

@@ -6,7 +6,7 @@ use crate::random::Random;
 use crate::shapes::Program;
 use hostwarp::jit::Speculation;
 use hostwarp::jit::target::X86Level;
-use hostwarp::{Arg, Device, Effort, Engine, Error, ErrorKind, KernelFaultKind};
+use hostwarp::{Arg, Device, Effort, Engine, Error, ErrorKind, KernelFaultKind, LaunchBuilder};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -306,6 +306,12 @@ fn differs(variant: Variant, want: &[u64], got: &[u64]) -> Result<(), Failure> {
     }
 }
 
+/// The launch of a case, without its parameters.
+fn launch_of<'k>(kernel: &'k hostwarp::Kernel, case: &Case) -> LaunchBuilder<'k> {
+    let launch = kernel.launch().block(case.block).grid(case.grid).shared(case.shared);
+    launch.fuel(FUEL).timeout(TIMEOUT)
+}
+
 /// A device to run kernels on.
 #[derive(Debug)]
 pub struct Bench {
@@ -332,6 +338,25 @@ impl Bench {
         device.llvm()?;
         device.target()?;
         Ok(Bench { device, all_widths: false, one_width: false, count_ops: false })
+    }
+
+    /// A device for the interpreter alone, which needs no LLVM.
+    pub fn plain() -> Result<Bench, String> {
+        let device = Device::builder().memory(64 << 20).threads(1).build().map_err(|e| e.to_string())?;
+        Ok(Bench { device, all_widths: false, one_width: false, count_ops: false })
+    }
+
+    /// What a case leaves in memory on the reference, with so many bytes before what it works on: what it leaves elsewhere if it looks at
+    /// addresses.
+    pub fn reference(&self, case: &Case, before: usize) -> Result<Vec<u64>, Error> {
+        let kernel = self.device.load("torture.ptx", &case.text)?.kernel("torture")?;
+        let _before = self.device.buffer::<u8>(before)?;
+        let (input, memory, bag) = case.contents();
+        let input = self.device.buffer_from(&input)?;
+        let buffer = self.device.buffer_from(&memory)?;
+        let launch = launch_of(&kernel, case).engine(REFERENCE.engine).threads(REFERENCE.threads);
+        launch.arg(&input).arg(&buffer).arg(case.limit).arg(Arg::bytes(bag)).run()?;
+        buffer.to_vec()
     }
 
     /// Runs a case on the reference and on the others, and compares.
@@ -361,19 +386,13 @@ impl Bench {
         let buffer = device.buffer::<u64>(memory.len()).map_err(|e| wrong(REFERENCE, &e))?;
         let launch = |variant: Variant| -> Result<(Vec<u64>, Option<u32>), Error> {
             buffer.write(0, &memory)?;
-            let mut launch = kernel
-                .launch()
-                .block(case.block)
-                .grid(case.grid)
+            let mut launch = launch_of(&kernel, case)
                 .arg(&input)
                 .arg(&buffer)
                 .arg(case.limit)
                 .arg(Arg::bytes(bag.clone()))
-                .shared(case.shared)
                 .engine(variant.engine)
-                .threads(variant.threads)
-                .fuel(FUEL)
-                .timeout(TIMEOUT);
+                .threads(variant.threads);
             if let Some(width) = variant.width {
                 launch = launch.exact_width(width);
             }

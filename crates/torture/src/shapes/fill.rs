@@ -6,7 +6,7 @@ use super::{
     Warp, layout,
 };
 use crate::random::Random;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a kernel may hold besides arithmetic and private memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +21,8 @@ pub struct Traits {
     pub path: bool,
     /// Shared and local memory.
     pub spaces: bool,
+    /// Some registers live in memory, as in code that is not optimised.
+    pub homes: bool,
     /// Loops of hundreds of iterations.
     pub long: bool,
     /// Exchanges in dynamic shared memory.
@@ -70,6 +72,9 @@ impl Filler<'_> {
                 self.keep(&mut blocks);
             }
         }
+        if self.traits.homes {
+            self.settle(&mut blocks);
+        }
         let mut layout: Vec<usize> = (0..blocks.len()).collect();
         if self.r.percent(25) {
             for _ in 0..1 + self.r.below(4) {
@@ -110,6 +115,52 @@ impl Filler<'_> {
             }
         };
         Block { insts, term }
+    }
+
+    /// Gives some registers a place in memory that they are read from before they are used, and written to when they have changed, mostly; under the guard of
+    /// what changes them, or another. Passes make registers of them again, or tell loads behind stores from those before.
+    fn settle(&mut self, blocks: &mut [Block]) {
+        let fits = |r: &Reg| {
+            let at_home = matches!(r.class, Class::Uniform | Class::Affine | Class::Varying | Class::Counter);
+            at_home && matches!(r.bank, Bank::R | Bank::L | Bank::F | Bank::H)
+        };
+        let all = blocks.iter().flat_map(|b| &b.insts).flat_map(|i| i.op.writes());
+        let all: Vec<Reg> = all.filter(fits).collect::<BTreeSet<Reg>>().into_iter().collect();
+        if all.is_empty() {
+            return;
+        }
+        let cells = match self.r.weighted(&[60, 25, 15]) {
+            0 => [0, 1, 2, 3].map(|n| Place::Local(Src::Const(n))).to_vec(),
+            1 => [0, 1, 2, 3].map(Place::Column).to_vec(),
+            _ => [0, 1].map(|n| Place::Shared(Src::Const(n))).to_vec(),
+        };
+        let homes: BTreeMap<Reg, Place> = cells.into_iter().map(|cell| (*self.r.pick(&all), cell)).collect();
+        for block in blocks {
+            let mut insts = vec![];
+            for inst in std::mem::take(&mut block.insts) {
+                let of = |regs: Vec<Reg>| regs.into_iter().filter_map(|r| Some((r, *homes.get(&r)?)));
+                for (r, home) in of(inst.op.reads()) {
+                    if self.r.percent(60) {
+                        insts.push(Op::Load(r, home).into());
+                    }
+                }
+                let (writes, guard) = (inst.op.writes(), inst.guard);
+                insts.push(inst);
+                for (r, home) in of(writes) {
+                    let guard = match self.r.below(10) {
+                        0..6 => guard,
+                        6..8 => {
+                            let class = self.class();
+                            Some((self.reg(Bank::P, class), self.r.percent(50)))
+                        }
+                        8 => None,
+                        _ => continue,
+                    };
+                    insts.push(Inst { guard, op: Op::Store(home, r) });
+                }
+            }
+            block.insts = insts;
+        }
     }
 
     /// What a register held before a block changed it, needed on one way out of that block and on no other: the old value and the new one are alive at
@@ -365,7 +416,10 @@ impl Filler<'_> {
 
     fn place(&mut self, own_spaces: bool) -> Place {
         let class = self.class();
-        let at = self.source(Bank::R, class);
+        let mut at = self.source(Bank::R, class);
+        if self.traits.homes && self.r.percent(80) {
+            at = Src::Const(self.r.bits() % 8);
+        }
         match (own_spaces, self.r.percent(50)) {
             (true, true) => Place::Local(at),
             (true, _) => Place::Shared(at),

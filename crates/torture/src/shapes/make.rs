@@ -62,6 +62,7 @@ fn attempt(seed: u64, r: &mut Random) -> Option<(Program, Done)> {
         counts: r.percent(25),
         path: r.percent(45),
         spaces: r.percent(25),
+        homes: r.percent(30),
         long: r.percent(3) && !wide,
         dynamic: r.percent(40),
         recursion: r.percent(30),

@@ -551,7 +551,12 @@ impl Program {
 
     /// Bytes of shared memory that the launch asks for.
     pub fn dynamic_shared(&self) -> u32 {
-        let is = |i: &Inst| matches!(i.op, Op::Exchange { dynamic: true, .. });
-        if self.funcs.iter().any(|f| f.insts().any(is)) { 4 * self.threads() } else { 0 }
+        if self.exchanges(true) { 4 * self.threads() } else { 0 }
+    }
+
+    /// Whether threads exchange words through shared memory that the launch asks for, or through that of the module.
+    pub fn exchanges(&self, dynamically: bool) -> bool {
+        let is = |i: &Inst| matches!(i.op, Op::Exchange { dynamic, .. } if dynamic == dynamically);
+        self.funcs.iter().any(|f| f.insts().any(is))
     }
 }

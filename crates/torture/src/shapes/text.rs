@@ -15,13 +15,10 @@ impl Program {
             s += ".extern .shared .align 16 .b8 more[];\n\n";
         }
         let threads = self.threads();
-        let is_shared =
-            |i: &Inst| matches!(i.op, Op::Load(_, Place::Shared(_)) | Op::Store(Place::Shared(_), _));
-        if self.funcs.iter().any(|f| f.insts().any(is_shared)) {
+        if self.has_slots() {
             let _ = writeln!(s, ".shared .align 16 .b8 slots[{}];\n", 8 * layout::SLOT * u64::from(threads));
         }
-        let exchanges = |i: &Inst| matches!(i.op, Op::Exchange { dynamic: false, .. });
-        if self.funcs.iter().any(|f| f.insts().any(exchanges)) {
+        if self.exchanges(false) {
             let _ = writeln!(s, ".shared .align 4 .b32 area[{threads}];\n");
         }
         self.declarations(&mut s);
@@ -32,12 +29,19 @@ impl Program {
             w.body();
             let body = w.s;
             self.head(n, &mut s);
-            declare(&self.funcs[n], n, &mut s);
+            let results = declare(&self.funcs[n], n, &mut s);
             prologue(self, n, &body, &mut s);
+            clear(&results, &mut s);
             s += &body;
             s += "}\n";
         }
         s
+    }
+
+    fn has_slots(&self) -> bool {
+        let is_shared =
+            |i: &Inst| matches!(i.op, Op::Load(_, Place::Shared(_)) | Op::Store(Place::Shared(_), _));
+        self.funcs.iter().any(|f| f.insts().any(is_shared))
     }
 
     /// Functions that are named before they are defined, and tables of them.
@@ -101,8 +105,8 @@ fn table(callee: &Callee) -> String {
     format!("table_{}", names.join("_"))
 }
 
-/// Declarations of the registers a function uses.
-fn declare(f: &Func, n: usize, s: &mut String) {
+/// Declarations of the registers a function uses. Returns those that hold results.
+fn declare(f: &Func, n: usize, s: &mut String) -> Vec<Reg> {
     let mut most: BTreeMap<(Bank, Class), u8> = BTreeMap::new();
     let mut seen = |r: Reg| {
         let m = most.entry((r.bank, r.class)).or_default();
@@ -121,7 +125,11 @@ fn declare(f: &Func, n: usize, s: &mut String) {
     }
     f.results.iter().enumerate().for_each(|(i, b)| seen(Reg::new(*b, Class::Result, i)));
     f.params.iter().enumerate().for_each(|(i, b)| seen(Reg::new(*b, Class::Argument, i)));
+    let mut results = vec![];
     for ((bank, class), count) in most {
+        if class == Class::Result {
+            results.extend((0..count).map(|n| Reg { bank, class, n }));
+        }
         let given = n > 0 && f.by_register;
         if given && matches!(class, Class::Result | Class::Argument) {
             // The head declares those it has; a function without them may still name them.
@@ -133,6 +141,7 @@ fn declare(f: &Func, n: usize, s: &mut String) {
         }
         let _ = writeln!(s, "    .reg {} %{}{}<{count}>;", bank.ty(), bank.letter(), class.letter());
     }
+    results
 }
 
 /// What a function computes at its beginning, as far as its body needs it: `%id0` the thread's number in its CTA, `%id2` in the grid,
@@ -162,8 +171,8 @@ fn prologue(p: &Program, n: usize, body: &str, s: &mut String) {
     }
     if uses("priv") {
         let _ = writeln!(s, "    .local .align 8 .b64 priv[{}];", layout::LOCAL);
-        // The next call finds what the last left.
-        for cell in (0..layout::LOCAL).filter(|_| n > 0) {
+        // Nothing is read that was never written, or by the last call.
+        for cell in 0..layout::LOCAL {
             let _ = writeln!(s, "    st.local.b64 [priv+{}], 0;", 8 * cell);
         }
     }
@@ -183,7 +192,12 @@ fn prologue(p: &Program, n: usize, body: &str, s: &mut String) {
     let columns = 8 * layout::CELLS;
     let rows = columns + 8 * layout::COLUMN * p.all_threads();
     let global = ["%b2", "%b3", "%b4", "%id2"].iter().any(|r| uses(r));
-    if global || ["%id0", "%s0", "%m0"].iter().any(|r| uses(r)) {
+    let areas: Vec<&str> = match n {
+        0 => [("area", false), ("more", true)].iter().filter(|a| p.exchanges(a.1)).map(|a| a.0).collect(),
+        _ => vec![],
+    };
+    let clears = n == 0 && (p.has_slots() || !areas.is_empty());
+    if global || clears || ["%id0", "%s0", "%m0"].iter().any(|r| uses(r)) {
         *s += "    mov.u32 %id0, %tid.x;\n";
         for (axis, step) in [('y', p.block[0]), ('z', p.block[0] * p.block[1])] {
             if axis == 'y' && p.block[1] > 1 || axis == 'z' && p.block[2] > 1 {
@@ -211,6 +225,21 @@ fn prologue(p: &Program, n: usize, body: &str, s: &mut String) {
             8 * layout::ROW
         );
     }
+    if clears && p.has_slots() {
+        let _ = writeln!(s, "    mov.u32 %t0, slots;\n    mad.lo.u32 %t0, %id0, {}, %t0;", 8 * layout::SLOT);
+        for cell in 0..layout::SLOT {
+            let _ = writeln!(s, "    st.shared.b64 [%t0+{}], 0;", 8 * cell);
+        }
+    }
+    for area in &areas {
+        let _ = writeln!(
+            s,
+            "    mov.u32 %t0, {area};\n    mad.lo.u32 %t0, %id0, 4, %t0;\n    st.shared.b32 [%t0], 0;"
+        );
+    }
+    if !areas.is_empty() {
+        *s += "    bar.sync 0;\n";
+    }
     if uses("%s0") {
         let _ = writeln!(s, "    mov.u32 %s0, slots;\n    mad.lo.u32 %s0, %id0, {}, %s0;", 8 * layout::SLOT);
     }
@@ -219,6 +248,17 @@ fn prologue(p: &Program, n: usize, body: &str, s: &mut String) {
             s,
             "    and.b32 %m0, %id0, -32;\n    sub.u32 %m0, {threads}, %m0;\n    min.u32 %m0, %m0, 32;\n    sub.u32 %m0, 32, %m0;\n    mov.u32 %t0, -1;\n    shr.u32 %m0, %t0, %m0;"
         );
+    }
+}
+
+/// What a function returns that has computed nothing.
+fn clear(results: &[Reg], s: &mut String) {
+    for r in results {
+        let _ = match r.bank {
+            Bank::P => writeln!(s, "    setp.ne.u32 {r}, 0, 0;"),
+            Bank::Q => writeln!(s, "    mov.u64 %ad0, 0;\n    mov.b128 {r}, {{%ad0, %ad0}};"),
+            bank => writeln!(s, "    mov{} {r}, {};", bank.ty(), src(Src::Const(0), bank)),
+        };
     }
 }
 
