@@ -74,15 +74,15 @@ fn some_engines(device: &Device, i: usize) -> Vec<Engine> {
     if i.is_multiple_of(16) { all } else { vec![all[0]] }
 }
 
-/// No GPU has been asked yet; `hostwarp/tests/matrix.rs` holds them to the manual.
-const UNRECORDED: [&str; 3] = ["ldmatrix.", "stmatrix.", "movmatrix."];
+/// What moves matrices, and computes nothing.
+const MOVES: [&str; 3] = ["ldmatrix.", "stmatrix.", "movmatrix."];
 
 /// The two engines against each other, and rows against where they come from.
 #[test]
 fn rows_of_matrices_are_moved_alike() {
     let device = Device::new().expect("a device");
     let forms: Vec<_> =
-        forms().into_iter().filter(|f| UNRECORDED.iter().any(|opcode| f.head.starts_with(opcode))).collect();
+        forms().into_iter().filter(|f| MOVES.iter().any(|opcode| f.head.starts_with(opcode))).collect();
     assert_eq!(forms.len(), 37);
     for form in forms {
         let made: Vec<Vec<u64>> = engines(&device)
@@ -99,10 +99,7 @@ fn replay(tiles: usize, which: impl Fn(&Device, usize) -> Vec<Engine>) {
     let device = Device::new().expect("a device");
     let forms = forms();
     let mut wrong = vec![];
-    let (forms, unrecorded): (Vec<_>, Vec<_>) =
-        forms.into_iter().partition(|f| !UNRECORDED.iter().any(|opcode| f.head.starts_with(opcode)));
     assert_eq!(recorded.len(), forms.len(), "every form is recorded, and no other");
-    assert!(unrecorded.iter().all(|f| !recorded.contains_key(&f.name())), "they have been recorded now");
     for (i, form) in forms.into_iter().enumerate() {
         let [few, all] = recorded[&form.name()];
         for engine in which(&device, i) {

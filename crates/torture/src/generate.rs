@@ -14,7 +14,8 @@ const BLOCKS: &[[u32; 3]] = &[
     [20, 3, 1], [40, 2, 1], [24, 2, 2],
 ];
 /// Blocks whose last group is not whole, whatever groups there are.
-const PARTS: &[[u32; 3]] = &[[40, 1, 1], [33, 1, 1], [72, 1, 1], [100, 1, 1], [20, 3, 1], [12, 3, 1], [31, 2, 1]];
+const PARTS: &[[u32; 3]] =
+    &[[40, 1, 1], [33, 1, 1], [72, 1, 1], [100, 1, 1], [20, 3, 1], [12, 3, 1], [31, 2, 1]];
 const GRIDS: &[[u32; 3]] = &[[1, 1, 1], [1, 1, 1], [2, 1, 1], [3, 1, 1], [2, 2, 1], [5, 1, 1]];
 
 /// Set in the seed of a kernel that suits wide groups: whole warps, many of them, and no operations within one.
