@@ -155,8 +155,11 @@ impl Toolchain {
 
     /// Cargo, which builds into this folder.
     pub(crate) fn command_in(&self, target_dir: &str, arguments: &[&str]) -> Command {
-        let all: Vec<&str> =
-            arguments.iter().copied().chain(self.arguments.iter().map(String::as_str)).collect();
+        // What stands behind `--` is not cargo's.
+        let end = arguments.iter().position(|a| *a == "--").unwrap_or(arguments.len());
+        let (ours, rest) = arguments.split_at(end);
+        let own = self.arguments.iter().map(String::as_str);
+        let all: Vec<&str> = ours.iter().copied().chain(own).chain(rest.iter().copied()).collect();
         println!("$ {} {}", self.cargo, all.join(" "));
         let mut command = Command::new(&self.cargo);
         command.args(all).envs(self.env.iter().map(|(k, v)| (k, v))).current_dir(ROOT);

@@ -274,6 +274,7 @@ fn traits(kernel: &Kernel) -> BTreeSet<&'static str> {
             _ => None,
         });
         out.extend(opcode.eq("shfl").then_some("shuffles"));
+        out.extend((opcode.starts_with("bar") && i.head.contains(".red")).then_some("barriers that reduce"));
         out.extend(i.head.contains(".shared").then_some("shared memory"));
     }
     let threads = kernel.shape.threads();

@@ -710,10 +710,16 @@ impl Generator<'_> {
                     Place { divergent: true, depth: place.depth + 1, in_branch: true, ..place.clone() };
                 let mask = place.mask.map(|all| [all, self.fresh(Bank::M), self.fresh(Bank::M)]);
                 inner.loops.clear();
+                // All of them are told the same, wherever they wait.
+                let reduces = self.r.percent(25).then(|| {
+                    let inst = memory::reduction(&mut self.maker(None), vec![id.clone()]);
+                    Inst { head: inst.head.replace(".aligned", "").replace("bar.", "barrier."), ..inst }
+                });
                 let [then, otherwise] = [1, 2].map(|i| {
                     inner.mask = mask.map(|m| m[i]);
                     let mut stmts = self.block_without_leaving(&inner);
-                    let wait = Stmt::Inst(Inst::new("barrier.sync", &[], std::slice::from_ref(&id)));
+                    let plain = || Inst::new("barrier.sync", &[], std::slice::from_ref(&id));
+                    let wait = Stmt::Inst(reduces.clone().unwrap_or_else(plain));
                     stmts.insert(self.r.below(stmts.len() + 1), wait);
                     stmts
                 });

@@ -809,12 +809,28 @@ const ARRIVALS: [usize; 4] = [12, 13, 14, 15];
 /// A barrier for all threads of the CTA, in one of its spellings.
 pub fn barrier(m: &mut Maker<'_>, k: &Shape) -> Inst {
     let id = if m.r.percent(70) { 0 } else { m.r.below(ARRIVALS[0]) };
-    let head = *m.r.pick(&["bar.sync", "bar.sync", "bar.cta.sync", "barrier.sync", "barrier.sync.aligned"]);
     // With a count exited threads are missed, so only where nobody exits; and it counts whole warps.
-    if !k.exits && k.threads().is_multiple_of(32) && id != 0 && m.r.percent(40) {
-        return Inst::new(head, &[], &[constant(id), constant(k.threads())]);
+    let counts = !k.exits && k.threads().is_multiple_of(32) && id != 0 && m.r.percent(40);
+    let places = [Some(constant(id)), counts.then(|| constant(k.threads()))].into_iter().flatten();
+    if m.r.percent(20) {
+        return reduction(m, places.collect());
     }
-    Inst::new(head, &[], &[constant(id)])
+    let head = *m.r.pick(&["bar.sync", "bar.sync", "bar.cta.sync", "barrier.sync", "barrier.sync.aligned"]);
+    Inst::new(head, &[], &places.collect::<Vec<_>>())
+}
+
+/// `bar.red`, where all are told for how many of them, for all or for any something holds.
+pub fn reduction(m: &mut Maker<'_>, mut places: Vec<What>) -> Inst {
+    let start = *m.r.pick(&["bar.red", "bar.cta.red", "barrier.red", "barrier.cta.red"]);
+    let (op, ty) = *m.r.pick(&[(".popc", ".u32"), (".and", ".pred"), (".or", ".pred")]);
+    let aligned = if start.starts_with("barrier") && m.r.percent(30) { ".aligned" } else { "" };
+    let d = m.reg(if ty == ".u32" { Bank::R } else { Bank::P });
+    places.push(What::Reg(m.reg(Bank::P)));
+    let mut inst = Inst::new(format!("{start}{op}{aligned}{ty}"), &[What::Reg(d)], &places);
+    if let Some(c) = inst.operands.last_mut() {
+        c.not = m.r.percent(40);
+    }
+    inst
 }
 
 /// Some warps store and go on, the others wait for them and read.
