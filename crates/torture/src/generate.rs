@@ -14,7 +14,8 @@ const BLOCKS: &[[u32; 3]] = &[
     [20, 3, 1], [40, 2, 1], [24, 2, 2],
 ];
 /// Blocks whose last group is not whole, whatever groups there are.
-const PARTS: &[[u32; 3]] = &[[40, 1, 1], [33, 1, 1], [72, 1, 1], [100, 1, 1], [20, 3, 1], [12, 3, 1], [31, 2, 1]];
+const PARTS: &[[u32; 3]] =
+    &[[40, 1, 1], [33, 1, 1], [72, 1, 1], [100, 1, 1], [20, 3, 1], [12, 3, 1], [31, 2, 1]];
 const GRIDS: &[[u32; 3]] = &[[1, 1, 1], [1, 1, 1], [2, 1, 1], [3, 1, 1], [2, 2, 1], [5, 1, 1]];
 
 /// Set in the seed of a kernel that suits wide groups: whole warps, many of them, and no operations within one.
@@ -503,9 +504,9 @@ impl Generator<'_> {
     fn beyond(&mut self) {
         let (shape, end) = (self.kernel.shape, 8 * self.kernel.memory_words());
         let mut insts = memory::beyond(&mut self.maker(None), &shape, end);
-        // Only registers that have a value.
+        // Only registers that have a value; conditions that these instructions make themselves have one.
         insts.retain_mut(|i| {
-            if i.guard.is_some_and(|g| !self.kernel.has_value(g.reg)) {
+            if i.guard.is_some_and(|g| Bank::GENERAL.contains(&g.reg.0) && !self.kernel.has_value(g.reg)) {
                 i.guard = None;
             }
             i.reads().into_iter().all(|r| !Bank::GENERAL.contains(&r.0) || self.kernel.has_value(r))

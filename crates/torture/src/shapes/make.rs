@@ -63,6 +63,7 @@ fn attempt(seed: u64, r: &mut Random) -> Option<(Program, Done)> {
         path: r.percent(45),
         spaces: r.percent(25),
         homes: r.percent(30),
+        walks: r.percent(40),
         long: r.percent(3) && !wide,
         dynamic: r.percent(40),
         recursion: r.percent(30),
@@ -142,7 +143,7 @@ fn fit(mut p: Program, r: &mut Random) -> Option<(Program, Done)> {
                     p.funcs[f].blocks[b].insts.remove(i);
                 }
             }
-            Err(Unfit::Race((f, b, i))) => {
+            Err(Unfit::Race((f, b, i)) | Unfit::Wild((f, b, i))) => {
                 p.funcs[f].blocks[b].insts.remove(i);
             }
             Err(Unfit::Long) if p.ctas() > 1 => p.grid = [1, 1, 1],
