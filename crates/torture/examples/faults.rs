@@ -90,6 +90,8 @@ const FAULTS: &[Fault] = &[
 #[rustfmt::skip]
 const SHAPES: &[Fault] = &[
     Fault { what: "passes: if-conversion selects the other side", file: "ir/src/passes/if_convert.rs", from: "args: smallvec![c, a, b]", to: "args: smallvec![c, b, a]" },
+    Fault { what: "passes: an or of what may share bits is a sum", file: "ir/src/passes/known_bits.rs", from: "&& !zero[x.index()] & !zero[y.index()] == 0", to: "&& !zero[x.index()] & !zero[y.index()] & !6 == 0" },
+    Fault { what: "passes: a pointer that is split does not move", file: "ir/src/passes/induction.rs", from: "let handed = if *back { moved } else { zero };", to: "let handed = if *back { zero } else { zero };" },
     Fault { what: "passes: value numbering takes differences to commute", file: "ir/src/passes/gvn.rs", from: "Op::Int(Add | Mul |", to: "Op::Int(Sub | Add | Mul |" },
     Fault { what: "passes: threading of guards exits where the comparison fails", file: "ir/src/passes/guards.rs", from: "true => Term::Branch(*leaf, exit.clone(), next),", to: "true => Term::Branch(*leaf, next, exit.clone())," },
     Fault { what: "passes: folding takes a predicate for its negation", file: "ir/src/passes/fold.rs", from: "if is_one == wanted { Same(c) }", to: "if is_one != wanted { Same(c) }" },

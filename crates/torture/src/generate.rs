@@ -504,9 +504,9 @@ impl Generator<'_> {
     fn beyond(&mut self) {
         let (shape, end) = (self.kernel.shape, 8 * self.kernel.memory_words());
         let mut insts = memory::beyond(&mut self.maker(None), &shape, end);
-        // Only registers that have a value.
+        // Only registers that have a value; conditions that these instructions make themselves have one.
         insts.retain_mut(|i| {
-            if i.guard.is_some_and(|g| !self.kernel.has_value(g.reg)) {
+            if i.guard.is_some_and(|g| Bank::GENERAL.contains(&g.reg.0) && !self.kernel.has_value(g.reg)) {
                 i.guard = None;
             }
             i.reads().into_iter().all(|r| !Bank::GENERAL.contains(&r.0) || self.kernel.has_value(r))

@@ -23,6 +23,8 @@ pub struct Traits {
     pub spaces: bool,
     /// Some registers live in memory, as in code that is not optimised.
     pub homes: bool,
+    /// Pointers that are moved on, in loops or not.
+    pub walks: bool,
     /// Loops of hundreds of iterations.
     pub long: bool,
     /// Exchanges in dynamic shared memory.
@@ -167,7 +169,9 @@ impl Filler<'_> {
     /// once there, and nowhere else. Where the block goes back to where the old value came from, both belong to one parameter of a loop. Or
     /// two registers change places in the block.
     fn keep(&mut self, blocks: &mut Vec<Block>) {
-        let stored = |r: &Reg| !matches!(r.bank, Bank::P | Bank::Q) && r.class != Class::Result;
+        let stored = |r: &Reg| {
+            !matches!(r.bank, Bank::P | Bank::Q) && !matches!(r.class, Class::Result | Class::Pointer)
+        };
         let changed = |b: &Block| -> Vec<(usize, Reg)> {
             let of = |(n, i): (usize, &Inst)| -> Vec<(usize, Reg)> {
                 let together = matches!(i.op, Op::Warp(..) | Op::Call { .. } | Op::Exchange { .. });
@@ -334,9 +338,11 @@ impl Filler<'_> {
             2,
             4,
             10 * on(t.spaces),
+            24 * on(t.walks),
         ];
         let class = self.class();
         let op = match self.r.weighted(&weights) {
+            0 if class == Class::Affine && self.r.percent(30) => self.fields(out),
             0 => self.compute(class),
             1 => {
                 let bank = self.bank(&[Bank::R, Bank::L, Bank::F, Bank::H, Bank::D]);
@@ -380,7 +386,7 @@ impl Filler<'_> {
                 (c, true) => Op::Arith(Arith::Add, c, Src::Reg(c), Src::Const(1)),
                 (c, _) => Op::Move(c, Src::Const(0)),
             },
-            _ => {
+            9 => {
                 let place = self.place(true);
                 let bank = self.bank(&[Bank::R, Bank::L, Bank::F]);
                 match self.r.percent(50) {
@@ -388,6 +394,7 @@ impl Filler<'_> {
                     _ => Op::Load(self.reg(bank, Class::Varying), place),
                 }
             }
+            _ => self.walk(class, out),
         };
         let together = matches!(op, Op::Barrier { .. } | Op::Exchange { .. } | Op::Warp(..));
         let often = if matches!(op, Op::Call { .. }) { 30 } else { 18 };
@@ -412,6 +419,40 @@ impl Filler<'_> {
         }
         let (a, b) = if self.r.percent(75) { (b, a) } else { (a, b) };
         Some(Op::Arith(arith, self.reg(d.bank, class), a, b))
+    }
+
+    /// A place put together from bits of two numbers of the thread, as in layouts of matrices: side by side, apart, or one on the other.
+    fn fields(&mut self, out: &mut Vec<Inst>) -> Op {
+        let (d, high) = (self.reg(Bank::R, Class::Affine), Reg::new(Bank::R, Class::Affine, SCRATCH));
+        let bits = 1 + self.r.bits() % 4;
+        for r in [d, high] {
+            out.push(Op::Special(r, *self.r.pick(&[Special::Tid(0), Special::Lane, Special::Flat])).into());
+        }
+        let mut step = |op, r, by| out.push(Op::Arith(op, r, Src::Reg(r), Src::Const(by)).into());
+        if self.r.percent(60) {
+            step(Arith::Shr, high, bits);
+        }
+        step(Arith::And, high, (1 << (1 + self.r.bits() % 5)) - 1);
+        step(Arith::Shl, high, bits + self.r.bits() % 3 - u64::from(self.r.percent(40)));
+        step(Arith::And, d, (1 << bits) - 1);
+        let op = if self.r.percent(80) { Arith::Or } else { Arith::Xor };
+        Op::Arith(op, d, Src::Reg(d), Src::Reg(high))
+    }
+
+    /// Makes a pointer, or follows one, or moves it on, both at once more often than not: what passes find in loops.
+    fn walk(&mut self, class: Class, out: &mut Vec<Inst>) -> Op {
+        let w = Reg::new(Bank::L, Class::Pointer, self.r.below(6));
+        let bank = self.bank(&[Bank::R, Bank::L]);
+        let follow = Op::Follow(self.reg(bank, Class::Varying), w);
+        let kind = self.r.below(10);
+        match kind {
+            0 => return Op::Point(w, self.source(Bank::R, class)),
+            1 | 2 => return follow,
+            3..8 => out.push(follow.into()),
+            _ => {}
+        }
+        let more = self.r.percent(15).then(|| self.reg(Bank::R, Class::Uniform));
+        Op::Advance(w, self.r.below(6) as i8 - 1, more)
     }
 
     fn place(&mut self, own_spaces: bool) -> Place {
@@ -681,6 +722,13 @@ impl Filler<'_> {
         let word = Reg::new(Bank::R, r.class, SCRATCH);
         match (r.bank, r.class) {
             (_, Class::Result | Class::Fuel | Class::Argument) => {}
+            (_, Class::Pointer) => {
+                // Lanes point anywhere, or to neighbours, or all to one word.
+                let from = [Class::Varying, Class::Varying, Class::Varying, Class::Affine, Class::Uniform];
+                let word = Reg::new(Bank::R, *self.r.pick(&from), SCRATCH);
+                self.initial(word, out);
+                out.push(Op::Point(r, Src::Reg(word)).into());
+            }
             (_, Class::Counter) => {
                 let first = if self.r.percent(80) { 0 } else { self.r.bits() % 3 };
                 out.push(Op::Move(r, Src::Const(first)).into());

@@ -72,11 +72,13 @@ pub enum Class {
     Result,
     /// Parameters of a function.
     Argument,
+    /// Where in the input a pointer points to; never looked at itself.
+    Pointer,
 }
 
 impl Class {
     /// All of them.
-    pub const ALL: [Class; 7] = [
+    pub const ALL: [Class; 8] = [
         Class::Uniform,
         Class::Affine,
         Class::Varying,
@@ -84,10 +86,11 @@ impl Class {
         Class::Fuel,
         Class::Result,
         Class::Argument,
+        Class::Pointer,
     ];
 
     fn letter(self) -> char {
-        ['u', 'a', 'v', 'c', 'f', 'r', 'x'][self as usize]
+        ['u', 'a', 'v', 'c', 'f', 'r', 'x', 'w'][self as usize]
     }
 }
 
@@ -280,6 +283,12 @@ pub enum Op {
     Input(Reg, Data),
     Load(Reg, Place),
     Store(Place, Reg),
+    /// A pointer to a word of the input's first half.
+    Point(Reg, Src),
+    /// Moves a pointer on by so many words, and as many more as a register says, modulo 4.
+    Advance(Reg, i8, Option<Reg>),
+    /// What a pointer points to.
+    Follow(Reg, Reg),
     /// Adds to a cell of all threads.
     Count(u8, Src),
     /// `barrier.sync` of all threads, or `bar.sync`.
@@ -338,6 +347,9 @@ impl Op {
             | Op::Special(d, _)
             | Op::Input(d, _)
             | Op::Load(d, _)
+            | Op::Point(d, _)
+            | Op::Advance(d, ..)
+            | Op::Follow(d, _)
             | Op::Exchange { d, .. } => vec![*d],
             Op::Warp(Warp::Sync, ..) => vec![],
             Op::Warp(_, d, _) => vec![*d],
@@ -356,6 +368,7 @@ impl Op {
             | Op::Move(_, s)
             | Op::Compare(_, _, _, _, s)
             | Op::Input(_, Data::Table(s))
+            | Op::Point(_, s)
             | Op::Load(_, Place::Row(s) | Place::Shared(s) | Place::Local(s))
             | Op::Store(Place::Row(s) | Place::Shared(s) | Place::Local(s), _)
             | Op::Count(_, s) => vec![s],
@@ -381,7 +394,9 @@ impl Op {
             | Op::Bits(_, r)
             | Op::Unpack(_, _, r)
             | Op::Store(_, r)
+            | Op::Follow(_, r)
             | Op::Exchange { s: r, .. } => out.push(*r),
+            Op::Advance(r, _, by) => out.extend([*r].into_iter().chain(*by)),
             Op::Call { callee, .. } => out.extend(callee.by),
             Op::Warp(w, _, s) if *w != Warp::Sync => out.push(*s),
             Op::Logic(_, _, a, b) | Op::Pack(_, a, b) => out.extend([*a, *b]),

@@ -27,6 +27,8 @@ pub enum Unfit {
     Stuck(Vec<Site>),
     /// What an exchange or shuffle reads is not defined.
     Race(Site),
+    /// Follows a pointer that points to nothing.
+    Wild(Site),
     /// It takes too long.
     Long,
 }
@@ -401,6 +403,17 @@ impl Sim<'_> {
                     Data::Same => layout::TABLE + self.p.all_threads() + t.global,
                 };
                 t.set(*d, u128::from(self.input[at as usize]));
+            }
+            Op::Point(d, s) => t.set(*d, u128::from(get(t, *s) as u64 % (layout::TABLE / 2))),
+            Op::Advance(d, by, more) => {
+                let more = more.map_or(0, |r| t.regs()[r.index()] as u64 % 4);
+                let to = (t.regs()[d.index()] as u64).wrapping_add_signed((*by).into()).wrapping_add(more);
+                t.set(*d, u128::from(to));
+            }
+            Op::Follow(d, w) => {
+                let at = usize::try_from(t.regs()[w.index()]).unwrap_or(usize::MAX);
+                let word = *self.input.get(at).ok_or(Unfit::Wild(site))?;
+                t.set(*d, u128::from(word));
             }
             Op::Load(d, place) => {
                 let index = index(*place, |s| get(t, s) as u64);

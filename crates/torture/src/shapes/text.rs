@@ -457,6 +457,17 @@ impl Writer<'_> {
                 let (space, address) = self.place(*place);
                 line!(self, "{g}st{space}.b{} [{address}], {s};", s.bank.bits());
             }
+            Op::Point(d, s) => match self.indexed(*s, layout::TABLE / 2, "%b0").split_once('+') {
+                Some((base, by)) => line!(self, "{g}add.u64 {d}, {base}, {by};"),
+                None => line!(self, "{g}mov.u64 {d}, %ad0;"),
+            },
+            Op::Advance(d, by, None) => line!(self, "{g}add.s64 {d}, {d}, {};", 8 * i64::from(*by)),
+            Op::Advance(d, by, Some(more)) => {
+                line!(self, "and.b32 %t0, {more}, 3;");
+                line!(self, "mad.wide.u32 %ad0, %t0, 8, {};", 8 * i64::from(*by));
+                line!(self, "{g}add.s64 {d}, {d}, %ad0;");
+            }
+            Op::Follow(d, w) => line!(self, "{g}ld.global.b{} {d}, [{w}];", d.bank.bits()),
             Op::Count(cell, by) => {
                 line!(self, "{g}red.global.add.u32 [%b1+{}], {};", 8 * u64::from(*cell), src(*by, Bank::R));
             }
