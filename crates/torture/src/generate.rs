@@ -14,7 +14,8 @@ const BLOCKS: &[[u32; 3]] = &[
     [20, 3, 1], [40, 2, 1], [24, 2, 2],
 ];
 /// Blocks whose last group is not whole, whatever groups there are.
-const PARTS: &[[u32; 3]] = &[[40, 1, 1], [33, 1, 1], [72, 1, 1], [100, 1, 1], [20, 3, 1], [12, 3, 1], [31, 2, 1]];
+const PARTS: &[[u32; 3]] =
+    &[[40, 1, 1], [33, 1, 1], [72, 1, 1], [100, 1, 1], [20, 3, 1], [12, 3, 1], [31, 2, 1]];
 const GRIDS: &[[u32; 3]] = &[[1, 1, 1], [1, 1, 1], [2, 1, 1], [3, 1, 1], [2, 2, 1], [5, 1, 1]];
 
 /// Set in the seed of a kernel that suits wide groups: whole warps, many of them, and no operations within one.
@@ -157,6 +158,11 @@ pub fn generate(seed: u64) -> Kernel {
         g.beyond();
     }
     g.kernel
+}
+
+/// Whether an instruction takes a carry.
+pub(crate) fn reads_carry(head: &str) -> bool {
+    matches!(head.split('.').next(), Some("addc" | "subc" | "madc"))
 }
 
 struct Generator<'a> {
@@ -425,6 +431,14 @@ impl Generator<'_> {
         let Some(mut inst) = m.any_of(forms(Family::Lane)) else { return vec![] };
         if self.r.percent(20) {
             inst.guard = Some(self.any_guard());
+        }
+        // A carry that nobody has set may be anything on a GPU.
+        if reads_carry(&inst.head) && self.r.percent(85) {
+            let mut m = self.maker(None);
+            let head = *m.r.pick(&["add.cc.u32", "sub.cc.u32", "add.cc.s32"]);
+            let sources = [What::Reg(m.reg(Bank::R)), What::Reg(m.reg(Bank::R))];
+            let sets = Inst::new(head, &[What::Reg(Reg(Bank::T, 0))], &sources);
+            return vec![Stmt::Group(vec![sets, inst])];
         }
         vec![Stmt::Inst(inst)]
     }
