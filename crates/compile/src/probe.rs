@@ -277,7 +277,9 @@ impl Emit {
                 let what = SiteKind::Access { access, space: mem.space, bytes: ty.bytes() as u32, strong };
                 let wide = add.wide(address);
                 add.probe(what, wide);
-                if access == Access::Store && probes.strict {
+                // Of other spaces no access is kept for them to belong to.
+                let shadowed = matches!(mem.space, ir::Space::Shared | ir::Space::Generic);
+                if access == Access::Store && probes.strict && shadowed {
                     let bytes = ty.elem.bytes() as u32;
                     let bits = match ty.is_float() {
                         true => add.inst(Op::ToBits, touched, ty.to_int()),

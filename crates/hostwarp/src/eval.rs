@@ -182,3 +182,25 @@ fn store_steps(func: &mut ir::Function, first: u64) -> Vec<(String, Type)> {
     }
     steps
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ptxas keeps the low half of a constant amount before it clamps; an amount in a register is clamped.
+    #[test]
+    fn sm_90_keeps_16_bits_of_a_constant_amount() {
+        let shifted = |text: &str, inputs: &[(&str, u128)], profile| {
+            eval(text, inputs, profile).expect("runs").outputs[0].bits
+        };
+        for (amount, isa, sm_90) in [(0x8000_0000_u32, 0, 0x8001), (0x1_0001, 0, 2), (3, 8, 8), (16, 0, 0)] {
+            let constant = format!("shl.b16 d, a, {amount}");
+            assert_eq!(shifted(&constant, &[("a", 0x8001)], Profile::Isa), isa, "{amount}");
+            assert_eq!(shifted(&constant, &[("a", 0x8001)], Profile::Sm90), sm_90, "{amount}");
+            let given = [("a", 0x8001), ("b", amount.into())];
+            assert_eq!(shifted("shl.b16 d, a, b", &given, Profile::Sm90), isa, "{amount}");
+        }
+        assert_eq!(shifted("shr.s16 d, a, 65537", &[("a", 0x8001)], Profile::Sm90), 0xc000);
+        assert_eq!(shifted("shl.b32 d, a, 65537", &[("a", 1)], Profile::Sm90), 0);
+    }
+}

@@ -198,6 +198,15 @@ fn registers_must_be_written() {
     assert_eq!(refused(&both), None);
 }
 
+/// A store elsewhere is none to the place in shared memory that the lane stored to before.
+#[test]
+fn stores_elsewhere_do_not_race() {
+    let body = "mov.u32 %r1, %tid.x; mov.u32 %r2, s; mad.lo.u32 %r2, %r1, 4, %r2; st.shared.u32 [%r2], %r1;
+         setp.lt.u32 %p1, %r1, 32; ld.param.u64 %rd1, [out]; mad.wide.u32 %rd2, %r1, 8, %rd1; mul.wide.u32 %rd3, %r1, -5;
+         @%p1 st.global.u64 [%rd2], %rd3;";
+    assert_eq!(refused(body), None);
+}
+
 #[test]
 fn divisors_must_not_be_zero() {
     let body =

@@ -160,6 +160,11 @@ pub fn generate(seed: u64) -> Kernel {
     g.kernel
 }
 
+/// Whether an instruction takes a carry.
+pub(crate) fn reads_carry(head: &str) -> bool {
+    matches!(head.split('.').next(), Some("addc" | "subc" | "madc"))
+}
+
 struct Generator<'a> {
     r: &'a mut Random,
     traits: Traits,
@@ -426,6 +431,14 @@ impl Generator<'_> {
         let Some(mut inst) = m.any_of(forms(Family::Lane)) else { return vec![] };
         if self.r.percent(20) {
             inst.guard = Some(self.any_guard());
+        }
+        // A carry that nobody has set may be anything on a GPU.
+        if reads_carry(&inst.head) && self.r.percent(85) {
+            let mut m = self.maker(None);
+            let head = *m.r.pick(&["add.cc.u32", "sub.cc.u32", "add.cc.s32"]);
+            let sources = [What::Reg(m.reg(Bank::R)), What::Reg(m.reg(Bank::R))];
+            let sets = Inst::new(head, &[What::Reg(Reg(Bank::T, 0))], &sources);
+            return vec![Stmt::Group(vec![sets, inst])];
         }
         vec![Stmt::Inst(inst)]
     }

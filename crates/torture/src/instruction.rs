@@ -1,6 +1,6 @@
 //! Random instructions from the forms of the instruction set.
 
-use crate::program::{Bank, Inst, Operand, Reg, What};
+use crate::program::{Bank, Inst, Operand, POLICY, Reg, What};
 use crate::random::Random;
 use hostwarp::compile::{self, Severity};
 use hostwarp_isa as isa;
@@ -148,6 +148,16 @@ impl Maker<'_> {
         self.reg(bank)
     }
 
+    /// A cache policy that `createpolicy` gives: another one is an illegal instruction on a GPU.
+    fn policy(&mut self) -> What {
+        if self.r.percent(50) {
+            return What::Reg(POLICY);
+        }
+        let primary = *self.r.pick(&[0x10, 0x12, 0x14, 0x16_u64]);
+        let sixteenths = self.r.below(16) as u64;
+        What::Constant((primary << 56 | sixteenths << 52).to_string(), false)
+    }
+
     /// An instruction of one of these forms; none if the forms are too picky.
     pub fn any_of(&mut self, rooms: &[Vec<OpForm>]) -> Option<Inst> {
         (0..8).find_map(|_| {
@@ -201,6 +211,12 @@ impl Maker<'_> {
         let given: Vec<&'static str> = mods.iter().flatten().copied().collect();
         let head = format!("{}{}", form.opcode, given.concat());
         let inst = Inst { guard: None, head, operands, form: Some(form.parsed.form.syntax) };
+        // Which of two results a register holds in the end is not said.
+        let mut written = inst.writes();
+        written.sort_unstable();
+        if written.windows(2).any(|w| w[0] == w[1]) {
+            return None;
+        }
         let legal = {
             let operands = isa_operands(&inst.operands);
             let instr = Instr { opcode: form.opcode, mods: &given, operands: &operands };
@@ -260,13 +276,17 @@ impl Maker<'_> {
         if let Some(range) = slot.range {
             return Some(What::Constant(range.text(self.r.below(1 << 16) as u32), false));
         }
+        if slot.name == "cache-policy" {
+            return Some(self.policy());
+        }
         if slot.constant {
             return Some(What::Constant((self.r.bits() & 255).to_string(), false));
         }
         if slot.sink && self.r.percent(10) {
             return Some(What::Sink);
         }
-        if slot.immediate && !slot.dest && self.r.percent(18) {
+        // The state of an mbarrier is opaque, and the driver's assembler ends the process over a constant.
+        if slot.immediate && !slot.dest && slot.name != "state" && self.r.percent(18) {
             let float = matches!(ty, Ty::F32 | Ty::F64);
             return Some(What::Constant(self.r.constant(ty), float));
         }

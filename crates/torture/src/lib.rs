@@ -10,6 +10,7 @@
 
 pub mod campaign;
 pub mod coverage;
+pub mod defined;
 pub mod generate;
 pub mod gpu;
 pub mod instruction;

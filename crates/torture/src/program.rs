@@ -473,7 +473,7 @@ impl Kernel {
     ///
     /// Registers the prologue makes: `%id0` the thread's number in its CTA, `%id1` the CTA's, `%id2` the thread's in the grid;
     /// `%base0` input, `%base1` memory, `%base2` the thread's word of input, `%base3` its own bytes, `%base4` its word of the first
-    /// column, `%base5` its slot of shared memory.
+    /// column, `%base5` its slot of shared memory, `%base6` a cache policy.
     pub fn text(&self) -> String {
         let mut w = Writer { s: String::new(), uses: BTreeMap::new(), next: 0, loops: BTreeSet::new() };
         self.prologue(&mut w);
@@ -540,6 +540,9 @@ impl Kernel {
         w.line(&format!("add.s64 %base4, %base4, {};", self.columns_at()));
         w.used(Reg(Bank::I, 3));
         w.used(Reg(Bank::B, 5));
+        if self.instructions().iter().any(|i| i.reads().contains(&POLICY)) {
+            w.line(&format!("createpolicy.fractional.L2::evict_last.b64 {POLICY};"));
+        }
         // Nothing is read that was never written.
         if self.uses_slots() {
             w.line("mov.u64 %base5, slots;");
@@ -630,6 +633,9 @@ impl Kernel {
         w.line("ret;");
     }
 }
+
+/// A cache policy.
+pub const POLICY: Reg = Reg(Bank::B, 6);
 
 /// What results are multiplied with before the next is added: odd, so that nothing is lost.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -2,14 +2,17 @@
 //!
 //! What only makes sense together stays together, so that a smaller kernel is as free of races as the one it came from.
 
-use crate::program::{Bank, Inst, Kernel, Reg, Stmt, What};
+use crate::defined::is_defined;
+use crate::program::{Bank, Inst, Kernel, Stmt, What};
 
 /// The smallest kernel found that still fails, and how many were tried. `fails` runs a candidate.
 pub fn reduce(kernel: &Kernel, mut fails: impl FnMut(&Kernel) -> bool) -> (Kernel, usize) {
     let mut best = kernel.clone();
     let mut tried = 0;
+    let defined = is_defined(kernel);
     let mut attempt = |best: &mut Kernel, candidate: Kernel| {
-        if candidate == *best {
+        // A register without a value is no register to read.
+        if candidate == *best || defined && !is_defined(&candidate) {
             return false;
         }
         tried += 1;
@@ -49,10 +52,7 @@ pub fn reduce(kernel: &Kernel, mut fails: impl FnMut(&Kernel) -> bool) -> (Kerne
         for i in (0..best.init.len()).rev() {
             let mut k = best.clone();
             k.init.remove(i);
-            // A register without a value is no register to read.
-            if k.init_is_enough() {
-                attempt(&mut best, k);
-            }
+            attempt(&mut best, k);
         }
         if best.shared_cells > 0 && !best.instructions().iter().any(|i| i.to_string().contains("cells")) {
             let k = Kernel { shared_cells: 0, ..best.clone() };
@@ -64,41 +64,6 @@ pub fn reduce(kernel: &Kernel, mut fails: impl FnMut(&Kernel) -> bool) -> (Kerne
             return (best, tried);
         }
     }
-}
-
-impl Kernel {
-    /// Whether every register that is read is written somewhere, and every mask too.
-    fn init_is_enough(&self) -> bool {
-        let insts = self.instructions();
-        let written: Vec<Reg> = insts.iter().flat_map(|i| i.writes()).collect();
-        let set_by_text = |r: &Reg| {
-            matches!(r.0, Bank::B | Bank::I | Bank::K | Bank::G | Bank::N) || r.0 == Bank::M && r.1 > 0
-        };
-        let guards = guards(&self.body);
-        let mut reads =
-            insts.iter().flat_map(|i| i.reads()).chain(guards).chain(self.results.iter().copied());
-        reads.all(|r| set_by_text(&r) || written.contains(&r))
-            && (!self.text().contains("%m0") || written.contains(&Reg(Bank::M, 0)))
-    }
-}
-
-fn guards(stmts: &[Stmt]) -> Vec<Reg> {
-    stmts
-        .iter()
-        .flat_map(|s| match s {
-            Stmt::If { guard, then, otherwise, .. } => {
-                [vec![guard.reg], guards(then), guards(otherwise)].concat()
-            }
-            Stmt::Fixed(stmts) => guards(stmts),
-            Stmt::Switch { by, ways, .. } => {
-                let inner = ways.iter().flat_map(|w| guards(w));
-                [*by].into_iter().chain(inner).collect()
-            }
-            Stmt::Loop(l) => guards(&l.body),
-            Stmt::Leave { guard, .. } | Stmt::Exit { guard, .. } => vec![guard.reg],
-            Stmt::Inst(_) | Stmt::Group(_) => vec![],
-        })
-        .collect()
 }
 
 #[derive(Clone, Copy)]
@@ -247,7 +212,12 @@ fn set_constant(k: &mut Kernel, n: usize, o: usize, value: &str) -> bool {
     let mut insts = vec![];
     walk(&mut k.init, &mut insts);
     walk(&mut k.body, &mut insts);
-    let Some(operand) = insts.into_iter().nth(n).and_then(|i| i.operands.get_mut(o)) else { return false };
+    let Some(inst) = insts.into_iter().nth(n) else { return false };
+    // The driver's assembler ends the process over the state of an mbarrier that is a constant.
+    if inst.head.starts_with("mbarrier.") {
+        return false;
+    }
+    let Some(operand) = inst.operands.get_mut(o) else { return false };
     match operand.what {
         What::Reg(r) if !operand.dest && Bank::GENERAL.contains(&r.0) && operand.selector.is_none() => {
             let text = match r.0 {

@@ -6,7 +6,9 @@ use crate::random::Random;
 use crate::shapes::Program;
 use hostwarp::jit::Speculation;
 use hostwarp::jit::target::X86Level;
-use hostwarp::{Arg, Device, Effort, Engine, Error, ErrorKind, KernelFaultKind, LaunchBuilder};
+use hostwarp::{
+    Arg, Device, Effort, Engine, Error, ErrorKind, KernelFaultKind, LaunchBuilder, Misuse, Options, Profile,
+};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -316,6 +318,8 @@ fn launch_of<'k>(kernel: &'k hostwarp::Kernel, case: &Case) -> LaunchBuilder<'k>
 #[derive(Debug)]
 pub struct Bench {
     device: Device,
+    /// Whose bits the reference has.
+    profile: Profile,
     /// Widths to try besides the one the engine chooses: all, or one chosen by the seed.
     pub all_widths: bool,
     /// Compile once: as the jit likes, or at a width chosen by the seed.
@@ -337,24 +341,43 @@ impl Bench {
         let device = settings.build().map_err(|e| e.to_string())?;
         device.llvm()?;
         device.target()?;
-        Ok(Bench { device, all_widths: false, one_width: false, count_ops: false })
+        Ok(Bench { device, profile: Profile::Isa, all_widths: false, one_width: false, count_ops: false })
     }
 
-    /// A device for the interpreter alone, which needs no LLVM.
-    pub fn plain() -> Result<Bench, String> {
+    /// A device for the interpreter alone, which needs no LLVM, with these bits.
+    pub fn plain(profile: Profile) -> Result<Bench, String> {
         let device = Device::builder().memory(64 << 20).threads(1).build().map_err(|e| e.to_string())?;
-        Ok(Bench { device, all_widths: false, one_width: false, count_ops: false })
+        Ok(Bench { device, profile, all_widths: false, one_width: false, count_ops: false })
     }
 
     /// What a case leaves in memory on the reference, with so many bytes before what it works on: what it leaves elsewhere if it looks at
     /// addresses.
     pub fn reference(&self, case: &Case, before: usize) -> Result<Vec<u64>, Error> {
-        let kernel = self.device.load("torture.ptx", &case.text)?.kernel("torture")?;
+        self.interpret(case, before, false)
+    }
+
+    /// What of all that PTX leaves open a case relies on first, if anything.
+    pub fn relies_on(&self, case: &Case) -> Option<Misuse> {
+        match self.interpret(case, 0, true) {
+            Err(Error::Fault(fault)) => match fault.kind {
+                KernelFaultKind::Strict(misuse) => Some(misuse),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn interpret(&self, case: &Case, before: usize, strict: bool) -> Result<Vec<u64>, Error> {
+        let options = Options { profile: self.profile };
+        let kernel = self.device.load_with("torture.ptx", &case.text, options)?.kernel("torture")?;
         let _before = self.device.buffer::<u8>(before)?;
         let (input, memory, bag) = case.contents();
         let input = self.device.buffer_from(&input)?;
         let buffer = self.device.buffer_from(&memory)?;
-        let launch = launch_of(&kernel, case).engine(REFERENCE.engine).threads(REFERENCE.threads);
+        let mut launch = launch_of(&kernel, case).engine(REFERENCE.engine).threads(REFERENCE.threads);
+        if strict {
+            launch = launch.strict();
+        }
         launch.arg(&input).arg(&buffer).arg(case.limit).arg(Arg::bytes(bag)).run()?;
         buffer.to_vec()
     }

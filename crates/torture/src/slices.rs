@@ -17,8 +17,8 @@ const SLICE: u64 = 50;
 /// How long a child may say nothing.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a kernel may be made smaller, and how many of a slice are.
-const REDUCING: Duration = Duration::from_secs(40);
-const REDUCED: usize = 2;
+const REDUCING: Duration = Duration::from_secs(20);
+const REDUCED: usize = 3;
 
 /// What is to be run on the GPU.
 #[derive(Clone, Debug)]
@@ -114,8 +114,10 @@ impl Slices {
                     let _ = lines.send(line);
                 }
             });
-            let mut why = "its process ended";
+            let mut silent = false;
             let mut open = None;
+            // The smallest kernel so far of one that is being reduced.
+            let mut small: Vec<String> = vec![];
             loop {
                 match heard.recv_timeout(PATIENCE) {
                     Ok(line) => {
@@ -125,22 +127,33 @@ impl Slices {
                             count(what);
                             open = None;
                             at += 1;
+                            small.clear();
+                        } else if line == "smaller" {
+                            small.clear();
+                        } else if let Some(line) = line.strip_prefix("| ") {
+                            small.push(line.to_string());
                         } else if line != "reducing" {
                             println!("{line}");
                         }
                     }
                     Err(mpsc::RecvTimeoutError::Disconnected) => break,
                     Err(mpsc::RecvTimeoutError::Timeout) => {
-                        why = "its process said nothing for too long";
+                        silent = true;
                         let _ = child.kill();
                         break;
                     }
                 }
             }
-            child.wait().map_err(|e| e.to_string())?;
+            let how = child.wait().map_err(|e| e.to_string())?;
             let _ = reader.join();
             if let Some(seed) = open {
-                println!("seed {seed}: lost: {why}");
+                match silent {
+                    true => println!("seed {seed}: lost: its process said nothing for too long"),
+                    false => println!("seed {seed}: lost: its process ended: {how}"),
+                }
+                if !small.is_empty() {
+                    println!("  seed {seed} reduced until then:\n{}\n", small.join("\n"));
+                }
                 count("lost");
                 at += 1;
             } else if at == before {
@@ -173,9 +186,10 @@ impl Slices {
                 reduced += 1;
                 let began = Instant::now();
                 let mut last = verdict.clone();
+                let races = card.races(&subject.case());
                 let (small, _) = subject.reduce(|case: &Case| {
                     println!("reducing");
-                    if lost || began.elapsed() > REDUCING {
+                    if lost || began.elapsed() > REDUCING || !races && card.races(case) {
                         return false;
                     }
                     let small = card.compare(case);
@@ -183,6 +197,8 @@ impl Slices {
                     let like = small.is_like(&verdict);
                     if like {
                         last = small;
+                        println!("smaller");
+                        case.text.lines().for_each(|line| println!("| {line}"));
                     }
                     like
                 });

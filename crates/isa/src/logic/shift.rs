@@ -2,8 +2,8 @@
 //!
 //! Since PTX 1.0. The amount is a 32-bit number whatever is shifted.
 
-use crate::{Cx, Form, Outcome, Room, since};
-use hostwarp_ir::{Elem, IntBin};
+use crate::{Cx, Form, Outcome, Profile, Room, since};
+use hostwarp_ir::{Elem, IntBin, Type};
 
 const LEFT: &[(&str, &str)] = &[(".type", ".b16 .b32 .b64")];
 const RIGHT: &[(&str, &str)] = &[(".type", ".b16 .b32 .b64 .u16 .u32 .u64 .s16 .s32 .s64")];
@@ -17,7 +17,7 @@ pub const SHL: Room = Room {
     forms: &[Form::new("shl.type  d:.type, a:.type, b:u32", LEFT, since(10, 10))],
     rule: None,
     meaning: |cx| shift(cx, IntBin::Shl),
-    notes: &[],
+    notes: &[CONSTANT_AMOUNTS],
 };
 
 /// `shr`
@@ -33,14 +33,21 @@ pub const SHR: Room = Room {
         let signed = cx.ty(".type").is_signed();
         shift(cx, if signed { IntBin::ShrS } else { IntBin::ShrU })
     },
-    notes: &[],
+    notes: &[CONSTANT_AMOUNTS],
 };
+
+const CONSTANT_AMOUNTS: &str = "ptxas 13.0 to 13.5 keep the low 16 bits of an amount that is a constant where 16 bits are shifted, so that `shl.b16 d, a, 65536` \
+                                copies; an amount in a register is clamped first. So does the profile `sm_90`.";
 
 fn shift(cx: &mut Cx<'_>, op: IntBin) -> Outcome {
     let (a, b) = (cx.src("a"), cx.src("b"));
     let elem = cx.ty(".type").elem();
     let amount = if elem == Elem::I16 {
         // Cut to 16 bits only after everything too large has become "too large".
+        let b = match cx.constant("b").filter(|_| cx.profile == Profile::Sm90) {
+            Some(amount) => cx.b.iconst(Type::I32, amount & 0xffff),
+            None => b,
+        };
         let clamped = cx.b.int_imm(IntBin::MinU, b, 16);
         cx.b.zext(clamped, elem)
     } else {
