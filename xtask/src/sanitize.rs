@@ -39,7 +39,7 @@ fn address() -> Result {
         ("HOSTWARP_REQUIRE_LLVM", "1".into()),
     ];
     let toolchain = Toolchain { cargo: cargo(), arguments: vec!["--target".into(), HOST.into()], env };
-    let unsafe_crates = ["system", "memory", "interp", "jit", "cuda"].map(|c| format!("hostwarp-{c}"));
+    let unsafe_crates = ["system", "memory", "interp", "jit"].map(|c| format!("hostwarp-{c}"));
     let packages: Vec<&str> =
         unsafe_crates.iter().flat_map(|c| ["-p", c]).chain(["-p", "hostwarp"]).collect();
     // What is freed is kept for a while, so memory does not stay flat; and shadow memory lies where one test wants an arena.
