@@ -670,6 +670,15 @@ pub(crate) fn fits(
                         // One element declared as bits makes bits of all; integers take floats of their size.
                         (OperandKind::Reg(r), Some(t)) if bits && r.bits() >= t.bits() => Ok(()),
                         (OperandKind::Reg(r), Some(t)) if integer(*r) && r.bits() == t.bits() => Ok(()),
+                        // `mov.v4.u32 v, %tid`
+                        (OperandKind::Special(r), Some(t))
+                            if !slot.dest
+                                && parsed.form.syntax.starts_with("mov.")
+                                && r.bits() == t.bits()
+                                && !t.is_float() =>
+                        {
+                            Ok(())
+                        }
                         _ => at_least(ty(i), e, slot.immediate),
                     })
                 }

@@ -229,6 +229,9 @@ fn made_wrong(case: &Case, driver: &str) -> Option<&'static str> {
         let (source, of) = (types.next().unwrap_or_default(), types.next().unwrap_or_default());
         match opcode {
             "testp" if guarded => return Some("a guarded testp, which the assembler makes unguarded"),
+            "vsub4" if guarded && head.ends_with(".add") => {
+                return Some("a guarded vsub4 that adds, which the assembler makes unguarded");
+            }
             "set"
                 if guarded
                     && (of.starts_with(['f', 'b']) || of.ends_with("32") && source.ends_with("16")) =>
@@ -313,6 +316,7 @@ mod tests {
         for inst in [
             "@%p0 setp.ge.s32 _|%p1, %r2, %r4;",
             "@!%p0 testp.subnormal.f64 %p1, %d1;",
+            "@!%p1 vsub4.u32.u32.u32.add %r3, %r0, %r1, %r3;",
             "@%p2 set.ltu.ftz.s32.f16 %r0, %h1, %h0;",
             "@%p2 set.lt.bf16.f16 %h0, %h1, %h0;",
             "@%p2 set.lt.or.f32.s64 %f0, %l1, %l0, %p1;",

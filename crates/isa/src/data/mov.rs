@@ -29,6 +29,7 @@ pub const ROOM: Room = Room {
     meaning,
     notes: &[
         "`mov.pred` also takes a complemented predicate and the constants 0 and 1; the manual's syntax shows neither.",
+        "`mov.v4` copies the special registers of four components whole: `%tid`, `%ntid`, `%ctaid`, `%nctaid` and those of clusters.",
         "Special registers may be read in half their width, as in the first PTX versions; `%tid %ntid %ctaid %nctaid %gridid` only.",
     ],
 };
