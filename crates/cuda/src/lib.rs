@@ -26,6 +26,7 @@ pub mod graph;
 pub mod ops;
 pub mod runtime;
 pub mod state;
+pub mod stats;
 pub mod types;
 
 /// Names that are exported and do nothing yet.

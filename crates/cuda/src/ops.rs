@@ -4,8 +4,10 @@ use crate::errors::{self, Code};
 use crate::graph::{self, GraphMemory};
 use crate::state::{self, EventObject, State, StreamObject};
 use crate::types::HostFn;
+use crate::{log, stats};
 use hostwarp::{Error, Kernel};
 use std::ffi::c_void;
+use std::io::Write;
 use std::sync::Arc;
 
 /// One thing to do.
@@ -262,6 +264,25 @@ impl Fill {
 }
 
 impl Launch {
+    /// Does it, watched if that was asked for.
+    fn run(&self, state: &State) -> Result<(), Error> {
+        let mut launch = self.builder().engine(state.engine);
+        if state.strict {
+            launch = launch.strict();
+        }
+        let Some(file) = &state.stats else { return launch.run().map(drop) };
+        let report = launch.stats().run()?;
+        if let Some(stats) = &report.stats {
+            let line = stats::line(self.kernel.name(), self.grid, self.block, stats);
+            let file = std::fs::File::options().create(true).append(true).open(file);
+            // A line in one piece: launches of several streams end at once.
+            if let Err(e) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+                log::explain(&format!("HOSTWARP_STATS: {e}"));
+            }
+        }
+        Ok(())
+    }
+
     /// The launch as the library has it.
     pub fn builder(&self) -> hostwarp::LaunchBuilder<'_> {
         let launch = self.kernel.launch().grid(self.grid).block(self.block).shared(self.shared);
@@ -274,7 +295,7 @@ impl Op {
     /// Does it.
     pub fn run(&self, state: &State) -> Result<(), Error> {
         match self {
-            Op::Kernel(launch) => launch.builder().engine(state.engine).run().map(drop),
+            Op::Kernel(launch) => launch.run(state),
             Op::Copy(copy) => copy.run(state),
             Op::Fill(fill) => fill.run(state),
             Op::Value { at, value, wide } => {

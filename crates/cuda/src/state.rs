@@ -10,6 +10,7 @@ use hostwarp::{Device, Engine, Error, Event, Kernel, KernelFaultKind, Module, Pr
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
@@ -23,6 +24,10 @@ pub struct State {
     pub profile: Profile,
     /// Which engine runs the kernels: `HOSTWARP_ENGINE`.
     pub engine: Engine,
+    /// Whether reliance on what PTX leaves open is an error: `HOSTWARP_STRICT`.
+    pub strict: bool,
+    /// The file that gets a line of JSON for each launch, counted on the interpreter: `HOSTWARP_STATS`.
+    pub stats: Option<PathBuf>,
     /// Bytes of device memory in all.
     pub capacity: u64,
     /// Whether allocations end where a GPU's do, not where the program asked.
@@ -313,6 +318,10 @@ fn parse_size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << scale)
 }
 
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|v| !v.is_empty() && v != "0")
+}
+
 impl State {
     fn new() -> Result<State, Error> {
         let mut builder = Device::builder().at_host_addresses();
@@ -337,7 +346,9 @@ impl State {
         Ok(State {
             capacity: device.memory().info().capacity,
             device,
-            pad: std::env::var_os("HOSTWARP_PAD").is_some_and(|v| !v.is_empty() && v != "0"),
+            pad: is_set("HOSTWARP_PAD"),
+            strict: is_set("HOSTWARP_STRICT"),
+            stats: std::env::var_os("HOSTWARP_STATS").filter(|v| !v.is_empty()).map(PathBuf::from),
             sm: parse_sm(),
             profile,
             engine,
